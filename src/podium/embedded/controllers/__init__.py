@@ -1,0 +1,1 @@
+"""Controllers of the built-in kinds that batch jobs need, each a pure reconcile()."""

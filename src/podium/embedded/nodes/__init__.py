@@ -1,0 +1,1 @@
+"""Nodes that run pods: the simulated kubelets, as a state machine without a clock."""

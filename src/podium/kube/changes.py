@@ -1,0 +1,82 @@
+"""Writes as plain data: what a reconcile() wants done.  A shell carries them out and reports each result.
+
+Creates and deletes name the UID or a derived name, so that carrying one out twice does no harm: the second
+time it is a 409 or a 404, which the shell counts as done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podium.kube.resources import Resource
+from podium.kube.transport import JSON, MERGE_PATCH, Request
+
+Document = dict[str, Any]
+
+
+class Create(msgspec.Struct, frozen=True):
+    """POST of a new object, or, with `name` and `subresource`, of e.g. a pod's binding."""
+
+    resource: Resource
+    namespace: str
+    document: Document
+    name: str = ""
+    subresource: str = ""
+
+
+class Patch(msgspec.Struct, frozen=True):
+    """PATCH of an object or of a subresource (usually `status`).
+
+    `uid` guards against another object of the same name: it travels inside the patch as metadata.uid, which
+    the server refuses with 409 when it differs.
+    """
+
+    resource: Resource
+    namespace: str
+    name: str
+    patch: Document
+    subresource: str = ""
+    content_type: str = MERGE_PATCH
+    uid: str = ""
+    resource_version: str = ""
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """DELETE with preconditions; `grace` None leaves the object's own period."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str = ""
+    grace: int | None = None
+    propagation: str = ""
+
+
+Change = Create | Patch | Delete
+
+
+def request_of(change: Change) -> Request:
+    """The HTTP request that carries a change out."""
+    if isinstance(change, Create):
+        path = change.resource.path(change.namespace, change.name, change.subresource)
+        return Request("POST", path, body=msgspec.json.encode(change.document))
+    path = change.resource.path(
+        change.namespace, change.name, change.subresource if isinstance(change, Patch) else ""
+    )
+    if isinstance(change, Patch):
+        patch = change.patch
+        guards = {"uid": change.uid, "resourceVersion": change.resource_version}
+        guards = {key: value for key, value in guards.items() if value}
+        if guards:
+            patch = {**patch, "metadata": {**patch.get("metadata", {}), **guards}}
+        return Request("PATCH", path, body=msgspec.json.encode(patch), content_type=change.content_type)
+    options: Document = {"kind": "DeleteOptions", "apiVersion": "v1"}
+    if change.uid:
+        options["preconditions"] = {"uid": change.uid}
+    if change.grace is not None:
+        options["gracePeriodSeconds"] = change.grace
+    if change.propagation:
+        options["propagationPolicy"] = change.propagation
+    return Request("DELETE", path, body=msgspec.json.encode(options), content_type=JSON)
