@@ -133,9 +133,7 @@ def too_many_requests(
 
 
 def method_not_allowed() -> ApiError:
-    return ApiError(
-        405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-    )
+    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 
 
 def unknown_path() -> ApiError:
