@@ -1,0 +1,110 @@
+"""What the server serves: every kind with its names, schema and subresources, built-in or defined by a CRD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from podium.kube.resources import Resource
+from podium.kube.schema.model import Schema
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One printed column of a custom resource."""
+
+    name: str
+    type: str
+    path: str  # JSONPath, e.g. .spec.replicas
+    description: str = ""
+    priority: int = 0
+    format: str = ""
+
+
+class ScalePaths(msgspec.Struct, frozen=True):
+    """Where a kind keeps the numbers that its scale subresource shows (JSONPaths without filters)."""
+
+    spec: str = ".spec.replicas"
+    status: str = ".status.replicas"
+    selector: str = ""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """One served resource type.
+
+    `storage` is the resource under which objects are kept: the versions of a custom resource share it, and so do
+    the two groups that serve Events.
+    """
+
+    resource: Resource
+    schema: Schema
+    storage: Resource
+    singular: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    status: bool = False
+    scale: ScalePaths | None = None
+    subresources: tuple[str, ...] = ()  # beyond status and scale: binding, eviction, log ...
+    verbs: tuple[str, ...] = ALL_VERBS
+    custom: bool = False
+    columns: tuple[Column, ...] = ()
+    selectable_fields: tuple[str, ...] = ()  # JSONPaths a custom resource allows in field selectors
+
+
+class Registry:
+    """The table of served kinds.  `version` moves on with every change, for caches of discovery documents."""
+
+    def __init__(self, kinds: Iterable[Kind] = ()) -> None:
+        self.version = 0
+        self._kinds: dict[tuple[str, str, str], Kind] = {}
+        for kind in kinds:
+            self.add(kind)
+
+    def add(self, kind: Kind) -> None:
+        resource = kind.resource
+        self._kinds[resource.group, resource.version, resource.plural] = kind
+        self.version += 1
+
+    def remove(self, resource: Resource) -> None:
+        self._kinds.pop((resource.group, resource.version, resource.plural), None)
+        self.version += 1
+
+    def find(self, group: str, version: str, plural: str) -> Kind | None:
+        return self._kinds.get((group, version, plural))
+
+    def of_kind(self, api_version: str, kind: str) -> Kind | None:
+        """By what an object says of itself; owner references name their owner this way."""
+        for each in self._kinds.values():
+            if each.resource.kind == kind and each.resource.api_version == api_version:
+                return each
+        return None
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(self._kinds.values())
+
+    def groups(self) -> dict[str, list[str]]:
+        """Each API group with its versions, most preferred first; the core group is ""."""
+        found: dict[str, list[str]] = {}
+        for group, version, _ in self._kinds:
+            versions = found.setdefault(group, [])
+            if version not in versions:
+                versions.append(version)
+        for versions in found.values():
+            versions.sort(key=version_order)
+        return found
+
+
+def version_order(version: str) -> tuple[int, int, int, str]:
+    """Sort key by Kubernetes' preference: v2, v1, v1beta1, v1alpha1, then anything else by name."""
+    rest = version[1:] if version.startswith("v") else ""
+    major, stage, minor = rest, "", ""
+    for name in ("beta", "alpha"):
+        if name in rest:
+            major, _, minor = rest.partition(name)
+            stage = name
+    if not major.isdigit() or (stage and not minor.isdigit()):
+        return 3, 0, 0, version
+    rank = {"": 0, "beta": 1, "alpha": 2}[stage]
+    return rank, -int(major), -int(minor or 0), version
