@@ -1,7 +1,12 @@
 """What has been observed: objects by key, newest version wins, with the few indexes that everybody asks for.
 
 Two streams feed a cache: watch events, and the answers to one's own writes.  The second makes a controller see
-what it has just done without waiting for the watch; the version check makes the order of arrival harmless.
+what it has just done without waiting for the watch; the version check makes the order of arrival harmless.  One
+case it cannot see: an answer that arrives after the watch has told that the object is gone.  So the cache also
+remembers, for a while, the UIDs of what it has buried.
+
+The index by labels is made for a namespace when somebody first selects in it, and kept from then on: a namespace
+of 50,000 pods that no Service and no budget selects pays nothing for it.
 """
 
 from __future__ import annotations
@@ -9,12 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from podium.kube.resources import Resource
+from podium.kube.resources import PODS, Resource
+from podium.kube.selectors import LabelMatch
 from podium.kube.wire import Object, Pod
 
 Key = tuple[str, str]  # namespace ("" for cluster-scoped), name
 
 T = TypeVar("T", bound=Object)
+
+# Far more than can be deleted while one request is under way.
+_GRAVES = 50_000
 
 
 def key_of(obj: Object) -> Key:
@@ -35,6 +44,9 @@ class Cache:
         self._by_owner: dict[str, set[tuple[Resource, Key]]] = {}
         self._by_node: dict[str, set[Key]] = {}
         self._by_namespace: dict[tuple[Resource, str], set[Key]] = {}
+        self._by_label: dict[tuple[Resource, str], dict[tuple[str, str], set[Key]]] = {}
+        self._synced: set[Resource] = set()
+        self._buried: dict[str, None] = {}
 
     def apply(self, resource: Resource, obj: Object) -> Object | None:
         """Takes an added or changed object in.  Returns what stood there; the same object if `obj` was stale."""
@@ -56,8 +68,35 @@ class Cache:
             self._unindex(resource, key, old)
         return old
 
+    def drop(self, resource: Resource) -> None:
+        """Takes out everything of a resource, and that it was ever listed."""
+        for key in list(self._objects.get(resource, ())):
+            self.remove(resource, key)
+        self._synced.discard(resource)
+
+    def set_synced(self, resource: Resource) -> None:
+        """The resource has been listed: from now on what is not here does not exist, or is very young."""
+        self._synced.add(resource)
+
+    def synced(self, resource: Resource) -> bool:
+        return resource in self._synced
+
+    def bury(self, uid: str) -> None:
+        """The object of this UID is known to be gone for good."""
+        self._buried[uid] = None
+        if len(self._buried) > _GRAVES:
+            del self._buried[next(iter(self._buried))]
+
+    def buried(self, uid: str) -> bool:
+        return uid in self._buried
+
     def get(self, resource: Resource, namespace: str, name: str) -> Object | None:
         return self._objects.get(resource, {}).get((namespace, name))
+
+    def find(self, resource: Resource, struct: type[T], key: Key) -> T | None:
+        """The object of a key as the struct that its resource is read through."""
+        found = self._objects.get(resource, {}).get(key)
+        return found if isinstance(found, struct) else None
 
     def all(self, resource: Resource) -> Iterable[Object]:
         return self._objects.get(resource, {}).values()
@@ -70,6 +109,29 @@ class Cache:
         for key in sorted(self._by_namespace.get((resource, namespace), ())):
             yield objects[key]
 
+    def select(self, resource: Resource, namespace: str, match: LabelMatch) -> Iterator[Object]:
+        """Objects of a namespace whose labels match, in a stable order; cheap when `match` names a label's value."""
+        if match.nothing:
+            return
+        objects = self._objects.get(resource, {})
+        for key in sorted(self._candidates(resource, namespace, match)):
+            obj = objects[key]
+            if match(obj.metadata.labels):
+                yield obj
+
+    def _candidates(self, resource: Resource, namespace: str, match: LabelMatch) -> set[Key]:
+        """The fewest objects that one exact requirement leaves; without one, all of the namespace."""
+        exact = [(each.key, each.values[0]) for each in match.requirements if each.operator == "="]
+        if not exact:
+            return self._by_namespace.get((resource, namespace), set())
+        labelled = self._by_label.get((resource, namespace))
+        if labelled is None:
+            labelled = self._by_label[resource, namespace] = {}
+            for key in self._by_namespace.get((resource, namespace), ()):
+                for pair in (self._objects[resource][key].metadata.labels or {}).items():
+                    labelled.setdefault(pair, set()).add(key)
+        return min((labelled.get(pair, set()) for pair in exact), key=len)
+
     def owned_by(self, uid: str, resource: Resource | None = None) -> Iterator[tuple[Resource, Object]]:
         """Objects with an owner reference to `uid`, in a stable order."""
         found = self._by_owner.get(uid, ())
@@ -79,8 +141,6 @@ class Cache:
 
     def pods_on(self, node: str) -> Iterator[Pod]:
         """Pods whose spec.nodeName is `node`, in a stable order."""
-        from podium.kube.resources import PODS
-
         objects = self._objects.get(PODS, {})
         for key in sorted(self._by_node.get(node, ())):
             pod = objects[key]
@@ -92,6 +152,10 @@ class Cache:
             self._by_owner.setdefault(owner.uid, set()).add((resource, key))
         if key[0]:
             self._by_namespace.setdefault((resource, key[0]), set()).add(key)
+            labelled = self._by_label.get((resource, key[0]))
+            if labelled is not None:
+                for pair in (obj.metadata.labels or {}).items():
+                    labelled.setdefault(pair, set()).add(key)
         if isinstance(obj, Pod) and obj.spec.node_name:
             self._by_node.setdefault(obj.spec.node_name, set()).add(key)
 
@@ -100,6 +164,12 @@ class Cache:
             _discard(self._by_owner, owner.uid, (resource, key))
         if key[0]:
             _discard(self._by_namespace, (resource, key[0]), key)
+            labelled = self._by_label.get((resource, key[0]))
+            if labelled is not None:
+                for pair in (obj.metadata.labels or {}).items():
+                    _discard(labelled, pair, key)
+                if not labelled and (resource, key[0]) not in self._by_namespace:
+                    del self._by_label[resource, key[0]]
         if isinstance(obj, Pod) and obj.spec.node_name:
             _discard(self._by_node, obj.spec.node_name, key)
 

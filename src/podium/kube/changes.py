@@ -44,7 +44,10 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """DELETE with preconditions; `grace` None leaves the object's own period."""
+    """DELETE with preconditions; `grace` None leaves the object's own period.
+
+    Without a name it is the whole collection: all objects of the resource in the namespace.
+    """
 
     resource: Resource
     namespace: str
@@ -54,7 +57,19 @@ class Delete(msgspec.Struct, frozen=True):
     propagation: str = ""
 
 
-Change = Create | Patch | Delete
+class Read(msgspec.Struct, frozen=True):
+    """GET of one object: a question instead of a write, where acting on a cache that lags would do harm.
+
+    `uid` is the object in doubt; an answer that shows another one means that it is gone.
+    """
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str
+
+
+Change = Create | Patch | Delete | Read
 
 
 def request_of(change: Change) -> Request:
@@ -65,6 +80,8 @@ def request_of(change: Change) -> Request:
     path = change.resource.path(
         change.namespace, change.name, change.subresource if isinstance(change, Patch) else ""
     )
+    if isinstance(change, Read):
+        return Request("GET", path)
     if isinstance(change, Patch):
         patch = change.patch
         guards = {"uid": change.uid, "resourceVersion": change.resource_version}

@@ -8,9 +8,17 @@ A controller is a pure function from what is observed to what should be written:
 back off after a refusal.  It has no loop and no clock.  A driver feeds it events and results and carries out
 the changes it hands out: `embedded.driver` by asyncio, the simulator by an event heap.
 
-One key's changes are carried out one after the other, and the key is not reconciled again before all of them
-have been answered.  Together with the answers being applied to the cache at once, a reconcile() always sees
-its own previous writes, so it needs no "expectations".
+    observe / forget / synced   what the watches tell
+    run                         hands out tickets: changes to be carried out, each to be answered by `done`
+    next_wake                   when to call `run` again though nothing happened
+
+The changes of one outcome go out in waves.  A run of changes of the same sort on different objects of one
+resource (fifty creates of pods) is one wave and may be carried out concurrently; the next wave starts when all
+of it has been answered, and a failure drops what was to follow.  The key is not reconciled again before that.
+Together with the answers being applied to the cache at once, a reconcile() always sees its own previous
+writes, so it needs no "expectations".
+
+Nobody decides on half a picture: a controller rests until every resource it watches has been listed once.
 """
 
 from __future__ import annotations
@@ -19,13 +27,14 @@ import heapq
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from podium.errors import ApiError
 from podium.kube.cache import Cache, Key, key_of
-from podium.kube.changes import Change
+from podium.kube.changes import Change, Create, Delete, Patch, Read
+from podium.kube.events import NORMAL, Recorder, regarding
 from podium.kube.resources import Resource
 from podium.kube.wire import Object
 
@@ -34,12 +43,26 @@ log = logging.getLogger(__name__)
 FIRST_BACKOFF = 0.1
 LAST_BACKOFF = 60.0
 
+# Below this many entries a heap of timers is not worth cleaning of those that were replaced.
+_SMALL_HEAP = 1024
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A sentence for the users of an object, told as an Event once the outcome's changes have been made."""
+
+    resource: Resource
+    about: Object
+    reason: str
+    message: str
+    type: str = NORMAL
+
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a reconcile() wants: writes, in order, and the time to be asked again without an event."""
+    """What a reconcile() wants: writes, in order, the time to be asked again without an event, and what to tell."""
 
     changes: tuple[Change, ...] = ()
     again_at: float | None = None
+    notes: tuple[Note, ...] = ()
 
 
 NOTHING = Outcome()
@@ -51,27 +74,60 @@ Mapper = Callable[[Object, Cache], Iterable[Key]]
 class Controller(Protocol):
     """One controller.  `watches` says which objects concern which keys."""
 
-    name: str
-    watches: Mapping[Resource, Mapper]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def watches(self) -> Mapping[Resource, Mapper]: ...
 
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome: ...
 
 
+@runtime_checkable
+class Universal(Controller, Protocol):
+    """A controller of every resource that the server has, like garbage collection.
+
+    Its `watches` grow and shrink with what is served.  It does not rest until all of them have been listed, as
+    one broken custom resource would then stop it for all others; it must ask `cache.synced` itself.
+    """
+
+    def serve(self, resource: Resource) -> None: ...
+
+    def withdraw(self, resource: Resource) -> None: ...
+
+
 class Ticket(msgspec.Struct, frozen=True):
-    """A change handed out to the driver, with the key to report its result under."""
+    """A change handed out to the driver, with the key to report its result under.
+
+    Events for users have no controller: whatever becomes of them, nobody waits for it.
+    """
 
     controller: str
     key: Key
     change: Change
 
 
+class _Flight(msgspec.Struct):
+    """One key's changes: how many are on their way, and the waves that follow."""
+
+    out: int
+    waves: deque[list[Change]]
+    notes: tuple[Note, ...] = ()
+    repeat: bool = False  # an answer said "already so": the cache is behind, look again soon
+    failed: bool = False
+
+
 class _Work(msgspec.Struct):
-    """One controller's bookkeeping."""
+    """One controller's bookkeeping.  Every entry goes away when its key is at rest."""
 
     controller: Controller
-    dirty: dict[Key, None]  # insertion-ordered set
-    pending: dict[Key, deque[Change]]  # handed out or waiting, the head is on its way
-    failures: dict[Key, int]
+    universal: bool
+    recorder: Recorder
+    dirty: dict[Key, None] = {}  # insertion-ordered set of keys to reconcile now
+    deferred: set[Key] = set()  # became dirty while their changes were under way
+    flights: dict[Key, _Flight] = {}
+    failures: dict[Key, int] = {}
+    timers: dict[Key, float] = {}
 
 
 class Manager:
@@ -79,15 +135,40 @@ class Manager:
 
     def __init__(self, controllers: Iterable[Controller]) -> None:
         self.cache = Cache()
-        self._work = {c.name: _Work(controller=c, dirty={}, pending={}, failures={}) for c in controllers}
-        self._timers: list[tuple[float, str, Key]] = []
+        self._work = {
+            c.name: _Work(
+                controller=c, universal=isinstance(c, Universal), recorder=Recorder(f"{c.name}-controller")
+            )
+            for c in controllers
+        }
+        self._turns = deque(self._work)  # who comes first in the next `run`
+        self._heap: list[tuple[float, str, Key]] = []
+        self._landed: dict[tuple[str, Key], None] = {}  # flights whose next wave can go out
+        self._told: list[Ticket] = []
 
     @property
     def resources(self) -> set[Resource]:
-        """Everything that must be watched for these controllers."""
+        """Everything that must be watched for these controllers; it moves with `serve` and `withdraw`."""
         return {resource for work in self._work.values() for resource in work.controller.watches}
 
     # --- what happened -------------------------------------------------------------------------------------
+
+    def serve(self, resource: Resource) -> None:
+        """The server has this resource (again): controllers of everything take it in."""
+        for work in self._work.values():
+            if isinstance(work.controller, Universal):
+                work.controller.serve(resource)
+
+    def withdraw(self, resource: Resource) -> None:
+        """The server has it no longer; what was known of it is forgotten without a word to anybody."""
+        for work in self._work.values():
+            if isinstance(work.controller, Universal):
+                work.controller.withdraw(resource)
+        self.cache.drop(resource)
+
+    def synced(self, resource: Resource) -> None:
+        """The first list of a resource has been observed as a whole."""
+        self.cache.set_synced(resource)
 
     def observe(self, resource: Resource, obj: Object) -> None:
         """An object was added or changed."""
@@ -100,6 +181,7 @@ class Manager:
 
     def forget(self, resource: Resource, obj: Object) -> None:
         """An object is gone."""
+        self.cache.bury(obj.uid)
         known = self.cache.get(resource, *key_of(obj))
         if known is not None and known.uid != obj.uid:
             return  # a newer object took the name before the delete was told
@@ -108,71 +190,128 @@ class Manager:
 
     def done(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None:
         """A change was answered: with the object as it stands now, with nothing of use, or with an error."""
+        if not ticket.controller:
+            return
         work = self._work[ticket.controller]
-        queue = work.pending[ticket.key]
-        queue.popleft()
-        if error is None or _harmless(error):
-            if error is None and result is not None and not _of_subresource(ticket.change):
-                self.observe(ticket.change.resource, result)
-            if queue:
-                return
-            work.failures.pop(ticket.key, None)
+        key = ticket.key
+        flight = work.flights[key]
+        flight.out -= 1
+        if error is None:
+            self._answered(work, ticket, result)
+        elif _already_so(ticket.change, error):
+            flight.repeat = True
+            if isinstance(ticket.change, Read):
+                self.cache.bury(ticket.change.uid)
         else:
             # What follows a failed write was decided on its success: drop it and think again, later.
-            queue.clear()
-            count = work.failures.get(ticket.key, 0)
-            work.failures[ticket.key] = count + 1
-            again = now + min(LAST_BACKOFF, FIRST_BACKOFF * 2**count)
-            heapq.heappush(self._timers, (again, ticket.controller, ticket.key))
-            log.log(
-                logging.DEBUG if isinstance(error, ApiError) and error.code == 409 else logging.WARNING,
-                "%s %s/%s: %s",
-                ticket.controller,
-                *ticket.key,
-                error,
-            )
-        del work.pending[ticket.key]
+            flight.failed = True
+            flight.waves.clear()
+            expected = isinstance(error, ApiError) and error.code == 409
+            level = logging.DEBUG if expected else logging.WARNING
+            log.log(level, "%s %s/%s: %s", ticket.controller, *key, error)
+        if flight.out:
+            return
+        if flight.waves:
+            self._landed[ticket.controller, key] = None
+            return
+        self._at_rest(work, key, now)
+
+    def _answered(self, work: _Work, ticket: Ticket, result: Object | None) -> None:
+        change = ticket.change
+        if isinstance(change, Read):
+            # The question came from a doubt about what the cache holds; it is settled either way.
+            work.deferred.add(ticket.key)
+            if result is None or result.uid != change.uid:
+                self.cache.bury(change.uid)
+        if result is not None and not _of_subresource(change) and not self.cache.buried(result.uid):
+            self.observe(change.resource, result)
+
+    def _at_rest(self, work: _Work, key: Key, now: float) -> None:
+        """All changes of a key have been answered, or given up."""
+        flight = work.flights.pop(key)
+        if flight.failed or flight.repeat:
+            count = work.failures.get(key, 0)
+            work.failures[key] = count + 1
+            again = now + min(LAST_BACKOFF, FIRST_BACKOFF * 2 ** min(count, 32))
+            timer = work.timers.get(key)
+            self._set_timer(work, key, again if timer is None else min(timer, again))
+        else:
+            work.failures.pop(key, None)
+        if not flight.failed:
+            self._tell(work, key, flight.notes, now)
+        if key in work.deferred:
+            work.deferred.discard(key)
+            work.dirty[key] = None
+
+    def _tell(self, work: _Work, key: Key, notes: tuple[Note, ...], now: float) -> None:
+        for note in notes:
+            about = regarding(note.resource, note.about)
+            change = work.recorder.record(about, note.type, note.reason, note.message, now)
+            if change is not None:
+                self._told.append(Ticket("", key, change))
 
     # --- what to do ----------------------------------------------------------------------------------------
 
     def run(self, now: float, budget: int = 1000) -> list[Ticket]:
-        """Reconciles up to `budget` dirty keys and hands out the first change of each; `next_change` gives
-        the rest one by one as they are answered."""
-        while self._timers and self._timers[0][0] <= now:
-            _, name, key = heapq.heappop(self._timers)
-            self._work[name].dirty[key] = None
-        tickets: list[Ticket] = []
-        for name, work in self._work.items():
-            ready = [key for key in work.dirty if key not in work.pending][:budget]
-            budget -= len(ready)
-            for key in ready:
-                del work.dirty[key]
-                outcome = self._reconcile(work, key, now)
-                if outcome.again_at is not None:
-                    heapq.heappush(self._timers, (outcome.again_at, name, key))
-                if outcome.changes:
-                    work.pending[key] = deque(outcome.changes)
-                    tickets.append(Ticket(name, key, outcome.changes[0]))
-        return tickets
+        """Hands out what can be carried out now, after reconciling up to `budget` dirty keys.
 
-    def next_change(self, ticket: Ticket) -> Ticket | None:
-        """After `done(ticket)`: the next change of the same key, if it is still wanted."""
-        queue = self._work[ticket.controller].pending.get(ticket.key)
-        return Ticket(ticket.controller, ticket.key, queue[0]) if queue else None
+        Controllers take turns key by key, so that a burst of one does not hold the others up.
+        """
+        tickets, self._told = self._told, []
+        for name, key in self._landed:
+            self._send(self._work[name], key, tickets)
+        self._landed.clear()
+        self._expire(now)
+        awake = deque(self._work[name] for name in self._turns if self._can_run(self._work[name]))
+        self._turns.rotate(-1)
+        while awake and budget > 0:
+            work = awake.popleft()
+            key = next(iter(work.dirty))
+            del work.dirty[key]
+            budget -= 1
+            outcome = self._reconcile(work, key, now)
+            self._set_timer(work, key, outcome.again_at)
+            if outcome.changes:
+                work.flights[key] = _Flight(out=0, waves=_waves(outcome.changes), notes=outcome.notes)
+                self._send(work, key, tickets)
+            else:
+                self._tell(work, key, outcome.notes, now)
+            if work.dirty:
+                awake.append(work)
+        return tickets
 
     def next_wake(self, now: float) -> float | None:
         """When `run` has something to do without a new event: now, at a timer, or never (None)."""
-        for work in self._work.values():
-            if any(key not in work.pending for key in work.dirty):
-                return now
-        return self._timers[0][0] if self._timers else None
+        if self._told or self._landed or any(self._can_run(work) for work in self._work.values()):
+            return now
+        self._drop_replaced()
+        return self._heap[0][0] if self._heap else None
+
+    @property
+    def in_flight(self) -> int:
+        """How many changes are handed out and not answered."""
+        return sum(flight.out for work in self._work.values() for flight in work.flights.values())
+
+    def _can_run(self, work: _Work) -> bool:
+        if not work.dirty:
+            return False
+        return work.universal or all(map(self.cache.synced, work.controller.watches))
+
+    def _send(self, work: _Work, key: Key, tickets: list[Ticket]) -> None:
+        flight = work.flights[key]
+        wave = flight.waves.popleft()
+        flight.out = len(wave)
+        tickets.extend(Ticket(work.controller.name, key, change) for change in wave)
 
     def _mark(self, resource: Resource, obj: Object) -> None:
         for work in self._work.values():
             mapper = work.controller.watches.get(resource)
             if mapper is not None:
                 for key in mapper(obj, self.cache):
-                    work.dirty[key] = None
+                    if key in work.flights:
+                        work.deferred.add(key)
+                    else:
+                        work.dirty[key] = None
 
     def _reconcile(self, work: _Work, key: Key, now: float) -> Outcome:
         """A controller's bug on one object must not stop the others: it is told and retried slowly."""
@@ -182,12 +321,78 @@ class Manager:
             log.exception("%s failed on %s/%s", work.controller.name, *key)
             return Outcome(again_at=now + LAST_BACKOFF)
 
+    # --- timers: at most one for each key; a heap entry that differs from it has been replaced --------------
 
-def _harmless(error: Exception) -> bool:
-    """Already there, or already gone: the change has been carried out before."""
-    return isinstance(error, ApiError) and error.reason in ("AlreadyExists", "NotFound")
+    def _set_timer(self, work: _Work, key: Key, at: float | None) -> None:
+        if at is None:
+            work.timers.pop(key, None)
+        elif work.timers.get(key) != at:
+            work.timers[key] = at
+            heapq.heappush(self._heap, (at, work.controller.name, key))
+            live = sum(len(each.timers) for each in self._work.values())
+            if len(self._heap) > max(_SMALL_HEAP, 2 * live):
+                self._heap = [
+                    (at, name, key) for name, each in self._work.items() for key, at in each.timers.items()
+                ]
+                heapq.heapify(self._heap)
+
+    def _expire(self, now: float) -> None:
+        while self._heap and self._heap[0][0] <= now:
+            at, name, key = heapq.heappop(self._heap)
+            work = self._work[name]
+            if work.timers.get(key) != at:
+                continue
+            del work.timers[key]
+            if key in work.flights:
+                work.deferred.add(key)
+            else:
+                work.dirty[key] = None
+
+    def _drop_replaced(self) -> None:
+        while self._heap:
+            at, name, key = self._heap[0]
+            if self._work[name].timers.get(key) == at:
+                return
+            heapq.heappop(self._heap)
+
+
+def _waves(changes: tuple[Change, ...]) -> deque[list[Change]]:
+    """Cuts changes into runs that may be carried out concurrently: one sort, one resource, each object once."""
+    waves: deque[list[Change]] = deque()
+    last: tuple[type[Change], Resource, str] | None = None
+    touched: set[Key] = set()
+    for change in changes:
+        sort = (type(change), change.resource, getattr(change, "subresource", ""))
+        key = _target(change)
+        if sort != last or key in touched:
+            waves.append([])
+            touched.clear()
+        waves[-1].append(change)
+        touched.add(key)
+        last = sort
+    return waves
+
+
+def _target(change: Change) -> Key:
+    if isinstance(change, Create) and not change.name:
+        return change.namespace, str(change.document.get("metadata", {}).get("name", ""))
+    return change.namespace, change.name
+
+
+def _already_so(change: Change, error: Exception) -> bool:
+    """Already there, or already gone: the change has been carried out before, or is no longer needed.
+
+    A create that meets NotFound is another matter: its namespace does not exist.
+    """
+    if not isinstance(error, ApiError):
+        return False
+    if isinstance(change, Create):
+        return error.reason == "AlreadyExists"
+    if isinstance(change, Delete) and change.uid and error.reason == "Conflict":
+        return True  # the name belongs to another object now
+    return error.reason == "NotFound"
 
 
 def _of_subresource(change: Change) -> bool:
     """Answers of binding, eviction and scale are not the object itself; those of status are."""
-    return getattr(change, "subresource", "") not in ("", "status")
+    return isinstance(change, Create | Patch) and change.subresource not in ("", "status")
