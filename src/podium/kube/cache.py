@@ -110,7 +110,7 @@ class Cache:
             yield objects[key]
 
     def select(self, resource: Resource, namespace: str, match: LabelMatch) -> Iterator[Object]:
-        """Objects of a namespace whose labels match, in a stable order; cheap when `match` names a label's value."""
+        """Objects of a namespace whose labels match, in a stable order; cheap when a label's value is named."""
         if match.nothing:
             return
         objects = self._objects.get(resource, {})

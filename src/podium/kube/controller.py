@@ -58,7 +58,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a reconcile() wants: writes, in order, the time to be asked again without an event, and what to tell."""
+    """What a reconcile() wants: writes in order, when to be asked again without an event, and what to tell."""
 
     changes: tuple[Change, ...] = ()
     again_at: float | None = None

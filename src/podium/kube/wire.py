@@ -98,6 +98,9 @@ class Condition(_View):
     reason: str = ""
     message: str = ""
     last_transition_time: str | None = None
+    last_update_time: str | None = None
+    last_probe_time: str | None = None
+    observed_generation: int | None = None
 
 
 def condition(conditions: list[Condition] | None, kind: str) -> Condition | None:
@@ -412,6 +415,7 @@ class DeploymentStatus(_View):
     ready_replicas: int = 0
     available_replicas: int = 0
     unavailable_replicas: int = 0
+    terminating_replicas: int | None = None
     observed_generation: int = 0
     collision_count: int | None = None
     conditions: list[Condition] | None = None
@@ -462,9 +466,15 @@ class StatefulSet(Object):
     status: StatefulSetStatus = StatefulSetStatus()
 
 
+class ControllerRevision(Object):
+    data: msgspec.Raw = msgspec.Raw(b"{}")
+    revision: int = 0
+
+
 class JobSpec(_View):
     template: msgspec.Raw = msgspec.Raw(b"{}")
     selector: LabelSelector | None = None
+    manual_selector: bool | None = None
     parallelism: int = 1
     completions: int | None = None
     completion_mode: str = "NonIndexed"
@@ -547,6 +557,7 @@ class PersistentVolumeClaimSpec(_View):
 
 class Phase(_View):
     phase: str = ""
+    capacity: dict[str, str | int | float] | None = None
 
 
 class PersistentVolumeClaim(Object):
@@ -604,9 +615,63 @@ class NamespaceSpec(_View):
     finalizers: list[str] | None = None
 
 
+class NamespaceStatus(_View):
+    phase: str = ""
+    conditions: list[Condition] | None = None
+
+
 class Namespace(Object):
     spec: NamespaceSpec = NamespaceSpec()
-    status: Phase = Phase()
+    status: NamespaceStatus = NamespaceStatus()
+
+
+class ConfigMap(Object):
+    data: dict[str, str] | None = None
+
+
+class ServicePort(_View):
+    port: int
+    name: str = ""
+    protocol: str = "TCP"
+    target_port: int | str | None = None
+    app_protocol: str | None = None
+
+
+class ServiceSpec(_View):
+    selector: Labels | None = None
+    ports: list[ServicePort] | None = None
+    cluster_ip: str = msgspec.field(default="", name="clusterIP")
+    publish_not_ready_addresses: bool = False
+
+
+class Service(Object):
+    spec: ServiceSpec = ServiceSpec()
+
+
+class Endpoints(Object):
+    subsets: list[Any] | None = None
+
+
+class EndpointSlice(Object):
+    address_type: str = ""
+    endpoints: list[Any] | None = None
+    ports: list[Any] | None = None
+
+
+class ResourceQuotaSpec(_View):
+    hard: dict[str, str | int | float] | None = None
+    scopes: list[str] | None = None
+    scope_selector: dict[str, Any] | None = None
+
+
+class ResourceQuotaStatus(_View):
+    hard: dict[str, str | int | float] | None = None
+    used: dict[str, str | int | float] | None = None
+
+
+class ResourceQuota(Object):
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()
 
 
 class PriorityClass(Object):
@@ -642,6 +707,12 @@ _STRUCTS: dict[Resource, type[Object]] = {
     r.CSINODES: CSINode,
     r.PRIORITYCLASSES: PriorityClass,
     r.LEASES: Lease,
+    r.CONTROLLERREVISIONS: ControllerRevision,
+    r.CONFIGMAPS: ConfigMap,
+    r.SERVICES: Service,
+    r.ENDPOINTS: Endpoints,
+    r.ENDPOINTSLICES: EndpointSlice,
+    r.RESOURCEQUOTAS: ResourceQuota,
 }
 
 
