@@ -1,0 +1,181 @@
+"""The incoming half of a connection, sans-IO: bytes in, checked requests out.
+
+Access is judged as soon as the headers are complete.  A request that is refused then, or whose body is larger
+than the cap, has its body thrown away as it comes in: strangers cannot make the server hold their bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+from urllib.parse import parse_qsl, unquote
+
+import httptools
+import msgspec
+
+from podium.embedded.access import Gate, refusal
+from podium.errors import ApiError
+from podium.kube.transport import JSON, Request
+
+MAX_BODY = 3 * 1024 * 1024
+MAX_HEAD = 64 * 1024
+
+_KEPT = frozenset(
+    {b"host", b"origin", b"authorization", b"content-type", b"content-length", b"accept", b"user-agent", b"expect"}
+)
+
+
+class Incoming(msgspec.Struct, frozen=True):
+    """One request as it came in, or why it is not even looked at."""
+
+    request: Request
+    refused: ApiError | None
+    close: bool  # no further request will come on this connection
+    http_1_0: bool
+    linger: bool = False  # the client is still sending: read on for a while, or it never sees the answer
+
+
+class Sink(Protocol):
+    """Where a reader delivers."""
+
+    def received(self, incoming: Incoming) -> None: ...
+
+    def send_continue(self) -> None:
+        """The client waits for a go-ahead before it sends the body."""
+        ...
+
+
+class Reader:
+    """One connection's parser.  After `broken` nothing more is read from the client."""
+
+    def __init__(self, gate: Gate, sink: Sink) -> None:
+        self.broken = False
+        self.begun = False  # a request has begun and is not yet complete
+        self._gate = gate
+        self._sink = sink
+        self._parser = httptools.HttpRequestParser(self)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._head_size = 0
+        self._head_done = False
+        self._body: list[bytes] = []
+        self._body_size = 0
+        self._refused: ApiError | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Takes bytes in; complete requests go to the sink before this returns."""
+        if self.broken:
+            return
+        # Bytes of a head whose end is not in sight count as they come: llhttp would collect them without limit.
+        if self.begun and not self._head_done:
+            self._head_size += len(data)
+            self._check_head()
+            if self.broken:
+                return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self.broken = True  # nothing here speaks another protocol; the request itself was delivered
+        except httptools.HttpParserError as error:
+            if not self.broken:
+                self._give_up(ApiError(400, "BadRequest", f"this is no valid HTTP request: {error}"))
+
+    # --- called by the parser ------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self._reset()
+        self.begun = True
+
+    def on_url(self, part: bytes) -> None:
+        self._url += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._head_done:
+            return  # trailers of a chunked body: nothing reads them
+        self._head_size += len(name) + len(value)
+        name = name.lower()
+        if name in _KEPT:
+            known = self._headers.get(name)
+            self._headers[name] = value if known is None else known + b"," + value
+
+    def on_headers_complete(self) -> None:
+        self._head_size += len(self._url)
+        self._check_head()
+        if self.broken:
+            raise ValueError("head too large")  # stops the parser; the answer is on its way
+        self._head_done = True
+        headers = self._headers
+        self._refused = refusal(
+            self._gate,
+            path=_path(self._url),
+            host=_text(headers.get(b"host", b"")),
+            origin=_text(headers.get(b"origin", b"")),
+            authorization=_text(headers.get(b"authorization", b"")),
+        )
+        if headers.get(b"content-length", b"0").isdigit() and int(headers.get(b"content-length", b"0")) > MAX_BODY:
+            self._give_up(self._refused or _too_large())
+            raise ValueError("body too large")
+        if headers.get(b"expect", b"").lower() == b"100-continue":
+            if self._refused is not None:
+                self._give_up(self._refused)
+                raise ValueError("refused before the body")
+            self._sink.send_continue()
+
+    def on_body(self, part: bytes) -> None:
+        self._body_size += len(part)
+        if self._body_size > MAX_BODY:
+            self._give_up(self._refused or _too_large())
+            raise ValueError("body too large")
+        if self._refused is None:
+            self._body.append(part)
+
+    def on_message_complete(self) -> None:
+        self.begun = False
+        keep = self._parser.should_keep_alive() and not self._parser.should_upgrade()
+        self._sink.received(self._incoming(self._refused, close=not keep, linger=False))
+
+    # --- helpers -------------------------------------------------------------------------------------------
+
+    def _check_head(self) -> None:
+        if self._head_size > MAX_HEAD:
+            error = ApiError(431, "RequestHeaderFieldsTooLarge", f"the headers exceed {MAX_HEAD} bytes")
+            self._give_up(error)
+
+    def _give_up(self, error: ApiError) -> None:
+        self.broken = True
+        self.begun = False
+        self._body = []
+        self._sink.received(self._incoming(error, close=True, linger=True))
+
+    def _incoming(self, refused: ApiError | None, *, close: bool, linger: bool) -> Incoming:
+        headers = self._headers
+        path, _, query = self._url.partition(b"?")
+        request = Request(
+            method=self._parser.get_method().decode(),
+            path=_path(path),
+            query=tuple(parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True)) if query else (),
+            body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
+            content_type=_text(headers.get(b"content-type", b"")) or JSON,
+            accept=_text(headers.get(b"accept", b"")) or JSON,
+            user_agent=_text(headers.get(b"user-agent", b"")),
+        )
+        return Incoming(request, refused, close, self._parser.get_http_version() == "1.0", linger)
+
+
+def _too_large() -> ApiError:
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}")
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+def _path(url: bytes) -> str:
+    """The decoded path of a request target; the absolute form that proxies use is cut down to it."""
+    path = url.partition(b"?")[0]
+    if not path.startswith(b"/"):
+        _, scheme, rest = path.partition(b"://")
+        path = b"/" + rest.partition(b"/")[2] if scheme else path
+    return unquote(_text(path)) if b"%" in path else _text(path)
