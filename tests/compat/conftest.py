@@ -1,0 +1,82 @@
+"""Every story runs twice: on the embedded server, and on a real kube-apiserver, which is the judge.
+
+The real one is built from source on first use (`tests.controlplane.build`).  Where that is impossible its stories
+are skipped, and the summary says so loudly; with PODIUM_REQUIRE_REAL=1, as in `.ci/run`, they fail instead.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.compat import cluster
+from tests.compat.client import Server
+from tests.controlplane import build
+
+SERVERS = ("embedded", "real")
+_missing: list[str] = []
+_numbers = itertools.count(1)
+
+
+def _ensure(config: pytest.Config, *binaries: build.Binary) -> None:
+    """Builds or waits, with the progress shown although pytest captures output."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+
+    def say(text: str) -> None:
+        with capture.global_and_fixture_disabled():
+            print(f"\n[compat] {text}", flush=True)
+
+    try:
+        build.ensure(binaries, say)
+    except build.Unavailable as missing:
+        _missing.append(str(missing))
+        if os.environ.get("PODIUM_REQUIRE_REAL"):
+            pytest.fail(f"the real control plane is required here: {missing}")
+        pytest.skip(f"no real control plane: {missing}")
+
+
+@pytest.fixture(scope="session", params=SERVERS)
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A running cluster with a few simulated nodes, one for all stories."""
+    directory: Path = tmp_path_factory.mktemp(f"compat-{request.param}")
+    if request.param == "embedded":
+        _ensure(request.config, build.KUBECTL)
+        with cluster.embedded(directory) as running:
+            yield running
+    else:
+        _ensure(request.config, *build.FOR_TESTS)
+        with cluster.real(directory) as running:
+            yield running
+
+
+@pytest.fixture
+def ns(server: Server) -> Iterator[str]:
+    """A namespace for one story; thrown away without waiting."""
+    name = f"story-{next(_numbers)}"
+    server.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    server.http("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many stories each server passed: the figure that says whether the two agree."""
+    outcomes = ("passed", "failed", "error", "skipped")
+    for name in SERVERS:
+        counts = {
+            outcome: sum(
+                f"[{name}" in report.nodeid and "tests/compat/" in report.nodeid
+                for report in terminalreporter.getreports(outcome)
+                if outcome != "passed" or report.when == "call"
+            )
+            for outcome in outcomes
+        }
+        if any(counts.values()):
+            told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+            terminalreporter.write_line(f"compat on the {name} server: {told}", bold=True)
+    if _missing:
+        terminalreporter.write_sep("!", "THE STORIES ON THE REAL SERVER WERE SKIPPED", red=True, bold=True)
+        terminalreporter.write_line(_missing[0], red=True)
