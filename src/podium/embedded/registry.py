@@ -34,8 +34,8 @@ class ScalePaths(msgspec.Struct, frozen=True):
 class Kind(msgspec.Struct, frozen=True):
     """One served resource type.
 
-    `storage` is the resource under which objects are kept: the versions of a custom resource share it, and so do
-    the two groups that serve Events.
+    `storage` is the resource under which objects are kept: the versions of a custom resource share one (with the
+    version left empty), and so do the two groups that serve Events.
     """
 
     resource: Resource
@@ -51,6 +51,11 @@ class Kind(msgspec.Struct, frozen=True):
     custom: bool = False
     columns: tuple[Column, ...] = ()
     selectable_fields: tuple[str, ...] = ()  # JSONPaths a custom resource allows in field selectors
+
+    @property
+    def prefix(self) -> bytes:
+        """How a stored document begins that is in this kind's form."""
+        return b'{"apiVersion":"%s"' % self.resource.api_version.encode()
 
 
 class Registry:

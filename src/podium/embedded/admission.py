@@ -1,0 +1,127 @@
+"""The admission chain: what is checked and filled in between decoding a write and validating it.
+
+Built-in steps first (the namespace exists, priority classes, default tolerations), then the functions that an API
+family hands in for its own kinds.  All are pure functions of the document and of what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from podium.embedded.registry import Kind
+from podium.embedded.store import Store
+from podium.errors import ApiError
+from podium.kube import defaults, status
+from podium.kube import resources as r
+from podium.kube.fields import FieldError
+from podium.kube.resources import Resource
+
+Document = dict[str, Any]
+
+SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+class Hook(msgspec.Struct, frozen=True):
+    """What an API family does with one of its kinds: fill in (in place), then complain.
+
+    Both get the new document and the old one (None at creation).
+    """
+
+    resource: Resource
+    mutate: Callable[[Document, Document | None], None] | None = None
+    validate: Callable[[Document, Document | None], list[FieldError]] | None = None
+
+
+class Admission:
+    """The chain over one store."""
+
+    def __init__(self, store: Store, hooks: Iterable[Hook] = ()) -> None:
+        self._store = store
+        self._hooks = {hook.resource: hook for hook in hooks}
+
+    def mutate(self, kind: Kind, namespace: str, document: Document, old: Document | None) -> None:
+        """Fills in.  Raises what the API server raises when the surroundings forbid the write."""
+        if old is None:
+            if kind.resource.namespaced:
+                self._check_namespace(kind.resource, namespace, document["metadata"].get("name", ""))
+            if kind.resource == r.PODS:
+                self._resolve_priority(document)
+                document["spec"].setdefault("serviceAccountName", "default")
+                document["spec"].setdefault("serviceAccount", document["spec"]["serviceAccountName"])
+                defaults.add_default_tolerations(document)
+            elif kind.resource == r.PERSISTENTVOLUMECLAIMS:
+                self._choose_storage_class(document)
+        hook = self._hooks.get(kind.resource)
+        if hook is not None and hook.mutate is not None:
+            hook.mutate(document, old)
+
+    def validate(self, kind: Kind, document: Document, old: Document | None) -> list[FieldError]:
+        hook = self._hooks.get(kind.resource)
+        return hook.validate(document, old) if hook is not None and hook.validate is not None else []
+
+    def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
+        record = self._store.get(r.NAMESPACES, "", namespace)
+        if record is None:
+            raise status.not_found(r.NAMESPACES, namespace)
+        if b'"deletionTimestamp"' in record.data:
+            error = status.forbidden(
+                resource,
+                name,
+                f"unable to create new content in namespace {namespace} because it is being terminated",
+            )
+            cause = {
+                "reason": "NamespaceTerminating",
+                "message": f"namespace {namespace} is being terminated",
+                "field": "metadata.namespace",
+            }
+            raise ApiError(error.code, error.reason, error.message, {**error.details, "causes": [cause]})
+
+    def _resolve_priority(self, pod: Document) -> None:
+        """Turns a class name into a number; without a name the global default class counts, else zero."""
+        spec = pod["spec"]
+        name = spec.get("priorityClassName")
+        if name:
+            record = self._store.get(r.PRIORITYCLASSES, "", name)
+            if record is None:
+                raise status.forbidden(
+                    r.PODS, pod["metadata"].get("name", ""), f"no PriorityClass with name {name} was found"
+                )
+            chosen: Document | None = record.document()
+        else:
+            chosen = self._default_priority_class()
+            if chosen is not None:
+                spec["priorityClassName"] = chosen["metadata"]["name"]
+        value = int(chosen.get("value", 0)) if chosen else 0
+        policy = (chosen or {}).get("preemptionPolicy", "PreemptLowerPriority")
+        given = spec.get("priority")
+        if given is not None and given != value:
+            raise status.forbidden(
+                r.PODS,
+                pod["metadata"].get("name", ""),
+                "the integer value of priority must not be provided in pod spec; "
+                f"priority admission controller computed {value} from the given PriorityClass name",
+            )
+        spec["priority"] = value
+        spec.setdefault("preemptionPolicy", policy)
+
+    def _default_priority_class(self) -> Document | None:
+        found = [
+            record.document()
+            for record in self._store.scan(r.PRIORITYCLASSES)
+            if b'"globalDefault":true' in record.data
+        ]
+        return min(found, key=lambda each: int(each.get("value", 0)), default=None)
+
+    def _choose_storage_class(self, claim: Document) -> None:
+        """A claim that names no class gets the default one; an empty name means "none" and stays."""
+        if "storageClassName" in claim.get("spec", {}):
+            return
+        for record in self._store.scan(r.STORAGECLASSES):
+            document = record.document()
+            marks = document["metadata"].get("annotations") or {}
+            if marks.get("storageclass.kubernetes.io/is-default-class") == "true":
+                claim["spec"]["storageClassName"] = document["metadata"]["name"]
+                return

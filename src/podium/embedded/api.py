@@ -1,0 +1,250 @@
+"""The API: one request in, one reply out.  This page is the map from verbs and paths to what carries them out.
+
+Synchronous and without a socket.  The HTTPS server, the in-process transport and the simulator all call `handle`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from podium.embedded import decoding, deletion, patching, representations, strategies, subresources
+from podium.embedded.admission import Admission, Hook
+from podium.embedded.customresources import CustomResources
+from podium.embedded.exchange import Held, Reply
+from podium.embedded.feeds import Watch
+from podium.embedded.meta import Meta
+from podium.embedded.objects import Identities, Objects
+from podium.embedded.podlogs import read_log
+from podium.embedded.reading import list_page
+from podium.embedded.registry import Kind, Registry
+from podium.embedded.routing import Target, resolve
+from podium.embedded.store import Record, Store
+from podium.errors import ApiError
+from podium.kube import status
+from podium.kube.transport import Request, Response
+
+log = logging.getLogger(__name__)
+
+Document = dict[str, Any]
+Endpoint = Callable[[Request], Response]
+
+
+class Api:
+    """A whole API server but for the bytes on the wire."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        clock: Callable[[], float],
+        identities: Identities,
+        hooks: Iterable[Hook] = (),
+        endpoints: Mapping[str, Endpoint] | None = None,
+    ) -> None:
+        self.store = store
+        self.registry = registry
+        self.clock = clock
+        self.objects = Objects(store, registry, Admission(store, hooks), clock, identities)
+        self._custom = CustomResources(self.objects)
+        self._meta = Meta(registry)
+        self._endpoints = dict(endpoints or {})
+
+    def handle(self, request: Request) -> Reply:
+        """Answers a request.  Never raises: a refusal is an answer, and so is a bug."""
+        try:
+            target = resolve(self.registry, request.path)
+            if target is not None:
+                return self._dispatch(target, request)
+            endpoint = self._endpoints.get(request.path)
+            if endpoint is not None:
+                return endpoint(request)
+            return self._meta.answer(request)
+        except ApiError as error:
+            return refusal(error)
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path)
+            return refusal(ApiError(500, "InternalError", "an internal error: the server's log has the details"))
+
+    def _dispatch(self, target: Target, request: Request) -> Reply:
+        if target.subresource:
+            handler = _SUBRESOURCES.get((target.subresource, request.method))
+        elif target.name:
+            handler = _OBJECT.get(request.method)
+        else:
+            handler = _COLLECTION.get(request.method)
+        if handler is None or not _allowed(target, request):
+            raise status.method_not_allowed()
+        return handler(self, target, request)
+
+    # --- collections -----------------------------------------------------------------------------------------
+
+    def _list(self, target: Target, request: Request) -> Reply:
+        shape = representations.negotiate(request)
+        if request.flag("watch"):
+            render = shape.watch_renderer(target.kind, self.clock)
+            return Watch(self.store, target.kind, target.namespace, request, render)
+        page = list_page(self.store, target.kind, target.namespace, request)
+        return Response(200, shape.collection(target.kind, page, self.clock()), shape.content_type)
+
+    def _create(self, target: Target, request: Request) -> Reply:
+        document, warnings = self._decode(target.kind, request)
+        record = self.objects.create(target.kind, target.namespace, document, dry_run=_dry_run(request))
+        return self._written(target.kind, record, request, warnings, code=201)
+
+    def _delete_collection(self, target: Target, request: Request) -> Reply:
+        options = deletion.read_options(request)
+        page = list_page(self.store, target.kind, target.namespace, request)
+        for record in page.records:
+            deletion.delete(self.objects, target.kind, record, options)
+        body = representations.JSON_SHAPE.collection(target.kind, page, self.clock())
+        return Held(Response(200, body), self.store.last_entry)
+
+    # --- objects ---------------------------------------------------------------------------------------------
+
+    def _get(self, target: Target, request: Request) -> Reply:
+        record = self.objects.require(target.kind, target.namespace, target.name)
+        shape = representations.negotiate(request)
+        return Response(200, shape.item(target.kind, record, self.clock()), shape.content_type)
+
+    def _replace(self, target: Target, request: Request) -> Reply:
+        document, warnings = self._decode(target.kind, request)
+        existed = self.store.get(target.kind.storage, target.namespace, target.name) is not None
+        record = self.objects.update(
+            target.kind,
+            (target.namespace, target.name),
+            document,
+            subresource=target.subresource,
+            dry_run=_dry_run(request),
+        )
+        return self._written(target.kind, record, request, warnings, code=200 if existed else 201)
+
+    def _patch(self, target: Target, request: Request) -> Reply:
+        key = (target.namespace, target.name)
+        record, warnings = patching.patch(
+            self.objects, target.kind, key, target.subresource, request, dry_run=_dry_run(request)
+        )
+        return self._written(target.kind, record, request, warnings)
+
+    def _delete(self, target: Target, request: Request) -> Reply:
+        record = self.objects.require(target.kind, target.namespace, target.name)
+        result = deletion.delete(self.objects, target.kind, record, deletion.read_options(request))
+        if not result.gone or target.kind.resource in strategies.RETURNED_ON_DELETE:
+            return self._written(target.kind, result.record, request)
+        details: Document = {"name": record.name, "kind": target.kind.resource.plural, "uid": record.uid}
+        if target.kind.resource.group:
+            details["group"] = target.kind.resource.group
+        done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        return Held(Response(200, msgspec.json.encode(done)), self.store.last_entry)
+
+    # --- subresources ----------------------------------------------------------------------------------------
+
+    def _bind(self, target: Target, request: Request) -> Reply:
+        binding = decoding.decode_body(request, what="Binding")
+        subresources.bind(self.objects, (target.namespace, target.name), binding, dry_run=_dry_run(request))
+        return self._done(201)
+
+    def _evict(self, target: Target, request: Request) -> Reply:
+        eviction = decoding.decode_body(request, what="Eviction")
+        subresources.evict(self.objects, target.kind, (target.namespace, target.name), eviction)
+        return self._done(201)
+
+    def _get_scale(self, target: Target, request: Request) -> Reply:
+        record = self.objects.require(target.kind, target.namespace, target.name)
+        return Response(200, msgspec.json.encode(subresources.scale_of(target.kind, record)))
+
+    def _set_scale(self, target: Target, request: Request) -> Reply:
+        scale = decoding.decode_body(request, what="Scale")
+        return self._scaled(target, request, scale)
+
+    def _patch_scale(self, target: Target, request: Request) -> Reply:
+        record = self.objects.require(target.kind, target.namespace, target.name)
+        before = subresources.scale_of(target.kind, record)
+        return self._scaled(target, request, patching.apply_to_scale(before, request))
+
+    def _scaled(self, target: Target, request: Request, scale: Document) -> Reply:
+        key = (target.namespace, target.name)
+        record = subresources.set_scale(self.objects, target.kind, key, scale, dry_run=_dry_run(request))
+        body = msgspec.json.encode(subresources.scale_of(target.kind, record))
+        return Held(Response(200, body), self.store.last_entry)
+
+    def _log(self, target: Target, request: Request) -> Reply:
+        return read_log(self.store, target.namespace, target.name, request, self.clock)
+
+    # --- shared ----------------------------------------------------------------------------------------------
+
+    def _decode(self, kind: Kind, request: Request) -> tuple[Document, list[str]]:
+        document = decoding.decode_body(request, what=kind.resource.kind)
+        document = decoding.check_type_meta(document, kind)
+        return document, decoding.check_fields(document, kind, request.param("fieldValidation"))
+
+    def _written(
+        self, kind: Kind, record: Record, request: Request, warnings: Iterable[str] = (), code: int = 200
+    ) -> Reply:
+        shape = representations.negotiate(request)
+        headers = tuple(("Warning", f"299 - {msgspec.json.encode(text).decode()}") for text in warnings)
+        body = shape.item(kind, record, self.clock())
+        return Held(Response(code, body, shape.content_type, headers), self.store.last_entry)
+
+    def _done(self, code: int) -> Reply:
+        body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
+        return Held(Response(code, msgspec.json.encode(body)), self.store.last_entry)
+
+
+def refusal(error: ApiError) -> Response:
+    """An ApiError as the answer it stands for."""
+    headers: tuple[tuple[str, str], ...] = ()
+    if "retryAfterSeconds" in error.details:
+        headers = (("Retry-After", str(error.details["retryAfterSeconds"])),)
+    return Response(error.code, msgspec.json.encode(status.status_document(error)), headers=headers)
+
+
+def _dry_run(request: Request) -> bool:
+    given = request.param("dryRun")
+    if given not in ("", "All"):
+        raise status.bad_request(f'dryRun must be All or be left out, not "{given}"')
+    return bool(given)
+
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def _allowed(target: Target, request: Request) -> bool:
+    """A kind need not serve every verb."""
+    if target.subresource:
+        return True
+    if request.method == "DELETE" and not target.name:
+        return "deletecollection" in target.kind.verbs
+    if request.method == "POST" and target.kind.resource.namespaced and not target.namespace:
+        return False
+    return _VERBS.get(request.method, "get") in target.kind.verbs
+
+
+Handler = Callable[[Api, Target, Request], Reply]
+
+_COLLECTION: dict[str, Handler] = {
+    "GET": Api._list,
+    "POST": Api._create,
+    "DELETE": Api._delete_collection,
+}
+_OBJECT: dict[str, Handler] = {
+    "GET": Api._get,
+    "PUT": Api._replace,
+    "PATCH": Api._patch,
+    "DELETE": Api._delete,
+}
+_SUBRESOURCES: dict[tuple[str, str], Handler] = {
+    ("status", "GET"): Api._get,
+    ("status", "PUT"): Api._replace,
+    ("status", "PATCH"): Api._patch,
+    ("scale", "GET"): Api._get_scale,
+    ("scale", "PUT"): Api._set_scale,
+    ("scale", "PATCH"): Api._patch_scale,
+    ("finalize", "PUT"): Api._replace,
+    ("binding", "POST"): Api._bind,
+    ("eviction", "POST"): Api._evict,
+    ("log", "GET"): Api._log,
+}

@@ -1,0 +1,85 @@
+"""What a fresh cluster has before anybody asks for anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.embedded.admission import SYSTEM_NAMESPACES
+from podium.embedded.objects import Objects
+from podium.embedded.registry import Kind
+from podium.kube import resources as r
+from podium.kube.resources import Resource
+
+Document = dict[str, Any]
+
+# The storage class of the simulated provisioner, so that a claim without a class is served.
+_STORAGE_CLASS: Document = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {
+        "name": "standard",
+        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+    },
+    "provisioner": "podium.dev/simulated",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+
+
+def _namespace(name: str) -> Document:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def _priority_class(name: str, value: int, description: str) -> Document:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        "description": description,
+    }
+
+
+def _objects(port: int) -> list[tuple[Resource, Document]]:
+    service: Document = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": "10.96.0.1",
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
+        },
+    }
+    critical = "Used for system critical pods that must"
+    return [
+        *((r.NAMESPACES, _namespace(name)) for name in SYSTEM_NAMESPACES),
+        (
+            r.PRIORITYCLASSES,
+            _priority_class(
+                "system-node-critical", 2000001000, f"{critical} not be moved from their current node."
+            ),
+        ),
+        (
+            r.PRIORITYCLASSES,
+            _priority_class(
+                "system-cluster-critical",
+                2000000000,
+                f"{critical} run in the cluster, but can be moved to another node if necessary.",
+            ),
+        ),
+        (r.STORAGECLASSES, _STORAGE_CLASS),
+        (r.SERVICES, service),
+    ]
+
+
+def bootstrap(objects: Objects, port: int) -> None:
+    """Creates what is missing: only on a store that has never had it, so that a deleted class stays deleted."""
+    if objects.store.get(r.NAMESPACES, "", "default") is not None:
+        return
+    for resource, document in _objects(port):
+        kind = objects.registry.find(resource.group, resource.version, resource.plural)
+        assert isinstance(kind, Kind), f"{resource.plural} is not served"
+        objects.create(kind, document["metadata"].get("namespace", ""), document)

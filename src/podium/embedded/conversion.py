@@ -1,0 +1,55 @@
+"""Versions of a kind that share one stored object: served and stored form, one into the other.
+
+Versions of a custom resource differ in their apiVersion alone (conversion strategy None).  Events are stored in
+the core form and also served by events.k8s.io, which names some of the fields differently.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.embedded.registry import Kind
+from podium.embedded.store import Record
+from podium.kube.resources import EVENTS_V1
+
+Document = dict[str, Any]
+
+# events.k8s.io/v1 name -> core/v1 name
+_EVENT_FIELDS = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+
+
+def is_served_form(kind: Kind, record: Record) -> bool:
+    """Whether stored bytes can be sent as they are.  Every stored document begins with its apiVersion."""
+    return kind.resource == kind.storage or record.data.startswith(kind.prefix)
+
+
+def to_served(kind: Kind, document: Document) -> Document:
+    """A stored document as this kind shows it."""
+    if document["apiVersion"] == kind.resource.api_version:
+        return document
+    if kind.resource == EVENTS_V1:
+        document = {new: document[old] for old, new in _renamed(document, reverse=True)}
+    document["apiVersion"] = kind.resource.api_version
+    return document
+
+
+def to_stored(kind: Kind, document: Document) -> Document:
+    """A served document in the form in which it is kept.  A custom resource is kept in the version it came in."""
+    if kind.resource == EVENTS_V1:
+        document = {new: document[old] for old, new in _renamed(document, reverse=False)}
+        document["apiVersion"] = kind.storage.api_version
+    return document
+
+
+def _renamed(document: Document, *, reverse: bool) -> list[tuple[str, str]]:
+    """(present name, other form's name) of every field of the document."""
+    table = {old: new for new, old in _EVENT_FIELDS.items()} if reverse else _EVENT_FIELDS
+    return [(field, table.get(field, field)) for field in document]

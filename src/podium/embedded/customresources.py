@@ -1,0 +1,177 @@
+"""Custom resource definitions: from a stored definition to served kinds, and back out again.
+
+The definitions are watched in the store itself, so whoever writes one (a client, a controller, a restart) gets the
+same result at once: kinds in the registry, the Established condition, and at the end the removal of all objects
+before the definition goes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.embedded import deletion
+from podium.embedded.objects import Objects
+from podium.embedded.registry import ALL_VERBS, Column, Kind, ScalePaths
+from podium.embedded.store import Record
+from podium.kube.conditions import set_condition
+from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
+from podium.kube.schema import structural
+from podium.kube.schema.model import Schema
+
+Document = dict[str, Any]
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+
+class CustomResources:
+    """Keeps the registry in step with the stored definitions."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._store = objects.store
+        self._registry = objects.registry
+        self._served: dict[str, list[Kind]] = {}  # by the definition's name
+        self._bucket = self._store.bucket(CUSTOMRESOURCEDEFINITIONS)
+        self._position = self._bucket.end
+        self._busy = False
+        self._leaving: set[Resource] = set()
+        for record in self._store.scan(CUSTOMRESOURCEDEFINITIONS):
+            self._take_in(record)
+        self._bucket.listeners.append(self._catch_up)
+
+    def _catch_up(self) -> None:
+        """Handles the definitions written since the last call.  Its own writes come back here: they wait."""
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._position < self._bucket.end:
+                write = self._bucket.history[self._position - self._bucket.trimmed]
+                self._position += 1
+                if write.deleted:
+                    self._withdraw(write.new.name)
+                elif self._store.get(CUSTOMRESOURCEDEFINITIONS, "", write.new.name) is write.new:
+                    self._take_in(write.new)
+        finally:
+            self._busy = False
+
+    def _take_in(self, record: Record) -> None:
+        definition = record.document()
+        leaving = "deletionTimestamp" in definition["metadata"]
+        kinds = kinds_of(definition, leaving=leaving)
+        for kind in self._served.get(record.name, ()):
+            if kind.resource not in {each.resource for each in kinds}:
+                self._registry.remove(kind.resource)
+        for kind in kinds:
+            self._registry.add(kind)
+        self._served[record.name] = kinds
+        if leaving:
+            self._clean_up(record.name)
+        else:
+            self._establish(record, definition)
+
+    def _establish(self, record: Record, definition: Document) -> None:
+        state = definition.get("status") or {}
+        now = self._objects.clock()
+        spec = definition["spec"]
+        conditions = state.get("conditions") or []
+        conditions = set_condition(conditions, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
+        conditions = set_condition(
+            conditions, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now
+        )
+        stored = list(state.get("storedVersions") or [])
+        stored += [v["name"] for v in spec["versions"] if v.get("storage") and v["name"] not in stored]
+        wanted = {"conditions": conditions, "acceptedNames": spec["names"], "storedVersions": stored}
+        finalizers = definition["metadata"].get("finalizers") or []
+        if state != wanted or CLEANUP not in finalizers:
+            definition["status"] = wanted
+            if CLEANUP not in finalizers:
+                definition["metadata"]["finalizers"] = [*finalizers, CLEANUP]
+            self._store.put(CUSTOMRESOURCEDEFINITIONS, definition, record)
+
+    def _clean_up(self, name: str) -> None:
+        """Deletes all objects of a definition that is being deleted; the last one takes the definition along."""
+        kind = next(iter(self._served.get(name, ())), None)
+        if kind is not None:
+            bucket = self._store.bucket(kind.storage)
+            for record in list(self._store.scan(kind.storage)):
+                deletion.delete(self._objects, kind, record, deletion.Options())
+            if bucket.objects:
+                if kind.storage not in self._leaving:
+                    self._leaving.add(kind.storage)
+                    bucket.listeners.append(lambda: None if bucket.objects else self._release(name))
+                return
+        self._release(name)
+
+    def _release(self, name: str) -> None:
+        record = self._store.get(CUSTOMRESOURCEDEFINITIONS, "", name)
+        if record is None:
+            return
+        definition = record.document()
+        finalizers = [f for f in definition["metadata"].get("finalizers") or () if f != CLEANUP]
+        definition["metadata"]["finalizers"] = finalizers
+        if finalizers:
+            self._store.put(CUSTOMRESOURCEDEFINITIONS, definition, record)
+        else:
+            self._store.remove(CUSTOMRESOURCEDEFINITIONS, record, definition)
+
+    def _withdraw(self, name: str) -> None:
+        for kind in self._served.pop(name, ()):
+            self._registry.remove(kind.resource)
+            self._store.drop(kind.storage)
+            self._leaving.discard(kind.storage)
+
+
+def kinds_of(definition: Document, *, leaving: bool = False) -> list[Kind]:
+    """The kinds that a (valid) definition makes the server serve."""
+    spec = definition["spec"]
+    names = spec["names"]
+    namespaced = spec.get("scope") == "Namespaced"
+    storage = Resource(spec["group"], "", names["plural"], names["kind"], namespaced)
+    kinds = []
+    for version in spec["versions"]:
+        if not version.get("served"):
+            continue
+        subresources = version.get("subresources") or {}
+        kinds.append(
+            Kind(
+                resource=Resource(spec["group"], version["name"], names["plural"], names["kind"], namespaced),
+                schema=_root_schema(version),
+                storage=storage,
+                singular=names.get("singular") or names["kind"].lower(),
+                short_names=tuple(names.get("shortNames") or ()),
+                categories=tuple(names.get("categories") or ()),
+                status="status" in subresources,
+                scale=_scale(subresources.get("scale")),
+                # A definition on its way out takes no new objects.
+                verbs=tuple(verb for verb in ALL_VERBS if not (leaving and verb == "create")),
+                custom=True,
+                columns=tuple(_column(each) for each in version.get("additionalPrinterColumns") or ()),
+                selectable_fields=tuple(f["jsonPath"] for f in version.get("selectableFields") or ()),
+            )
+        )
+    return kinds
+
+
+def _root_schema(version: Document) -> Schema:
+    openapi = (version.get("schema") or {}).get("openAPIV3Schema")
+    if not openapi:
+        return Schema(type="object", preserve_unknown=True)
+    return structural.parse(openapi)
+
+
+def _scale(paths: Document | None) -> ScalePaths | None:
+    if not paths:
+        return None
+    return ScalePaths(paths["specReplicasPath"], paths["statusReplicasPath"], paths.get("labelSelectorPath", ""))
+
+
+def _column(column: Document) -> Column:
+    return Column(
+        column["name"],
+        column["type"],
+        column["jsonPath"],
+        column.get("description", ""),
+        column.get("priority", 0),
+        column.get("format", ""),
+    )

@@ -1,0 +1,75 @@
+"""Everything the API says about itself: discovery, OpenAPI, version and health."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from podium.embedded import discovery
+from podium.embedded.registry import Kind, Registry
+from podium.kube import status
+from podium.kube.schema import openapi
+from podium.kube.transport import Request, Response
+
+HEALTH = ("/healthz", "/livez", "/readyz", "/ping")
+PUBLIC = (*HEALTH, "/version")
+
+
+class Meta:
+    """Answers from a registry; the documents are made anew only when a kind came or went."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._version = -1
+        self._documents: dict[str, bytes] = {}
+
+    def answer(self, request: Request) -> Response:
+        path = request.path.rstrip("/") or "/"
+        if path in HEALTH:
+            return Response(200, b"ok", "text/plain; charset=utf-8")
+        if request.method not in ("GET", "HEAD"):
+            raise status.method_not_allowed()
+        found = discovery.answer(self._registry, request)
+        if found is not None:
+            return found
+        if path == "/openapi/v2":
+            return Response(200, self._cached(path, lambda: openapi.swagger_document(self._pairs())))
+        if path == "/openapi/v3":
+            return Response(200, self._cached(path, self._openapi_index))
+        if path.startswith("/openapi/v3/"):
+            kinds = self._kinds_at(path.removeprefix("/openapi/v3/"))
+            return Response(200, self._cached(path, lambda: openapi.group_version_document(self._pairs(kinds))))
+        raise status.unknown_path()
+
+    def _cached(self, path: str, make: Callable[[], object]) -> bytes:
+        if self._version != self._registry.version:
+            self._documents.clear()
+            self._version = self._registry.version
+        if path not in self._documents:
+            self._documents[path] = msgspec.json.encode(make())
+        return self._documents[path]
+
+    def _pairs(self, kinds: Iterable[Kind] | None = None) -> list[tuple[object, object]]:
+        return [(kind.resource, kind.schema) for kind in (self._registry if kinds is None else kinds)]
+
+    def _kinds_at(self, place: str) -> list[Kind]:
+        """The kinds of `api/v1` or `apis/<group>/<version>`."""
+        kinds = [kind for kind in self._registry if _place(kind) == place]
+        if not kinds:
+            raise status.unknown_path()
+        return kinds
+
+    def _openapi_index(self) -> object:
+        """Where each group's document is; the hash lets clients keep it until it changes."""
+        paths = {}
+        for place in sorted({_place(kind) for kind in self._registry}):
+            mark = hashlib.sha256(f"{place} {self._registry.version}".encode()).hexdigest()[:32].upper()
+            paths[place] = {"serverRelativeURL": f"/openapi/v3/{place}?hash={mark}"}
+        return {"paths": paths}
+
+
+def _place(kind: Kind) -> str:
+    resource = kind.resource
+    return f"apis/{resource.group}/{resource.version}" if resource.group else f"api/{resource.version}"

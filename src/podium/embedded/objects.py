@@ -1,0 +1,263 @@
+"""Creating and changing objects: the rules that hold for every kind, in the order a real API server applies them.
+
+Synchronous and deterministic: clock and identities are handed in.  Results are records in the store; refusals are
+ApiErrors.  Deletion has its own page (`embedded.deletion`), reading too (`embedded.reading`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from podium.embedded import strategies
+from podium.embedded.admission import Admission
+from podium.embedded.conversion import to_served, to_stored
+from podium.embedded.registry import Kind, Registry
+from podium.embedded.store import Record, Store
+from podium.kube import defaults, fields, status, validation
+from podium.kube import resources as r
+from podium.kube.cache import Key
+from podium.kube.fields import FieldError
+from podium.kube.schema import engine
+from podium.kube.times import format_time
+
+Document = dict[str, Any]
+
+# What a client may never change, whatever it sends.
+_SYSTEM_METADATA = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+MAX_NAME_PREFIX = 58  # generateName keeps room for five more characters within a DNS label
+
+
+class Identities(Protocol):
+    """Where UIDs and the random ends of generated names come from: dice in the shell, a seed in the simulator."""
+
+    def uid(self) -> str: ...
+
+    def suffix(self) -> str: ...
+
+
+class Objects:
+    """Writes over one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        admission: Admission,
+        clock: Callable[[], float],
+        identities: Identities,
+    ) -> None:
+        self.store = store
+        self.registry = registry
+        self.admission = admission
+        self.clock = clock
+        self.identities = identities
+
+    def require(self, kind: Kind, namespace: str, name: str) -> Record:
+        record = self.store.get(kind.storage, namespace, name)
+        if record is None:
+            raise status.not_found(kind.resource, name)
+        return record
+
+    # --- create --------------------------------------------------------------------------------------------
+
+    def create(self, kind: Kind, namespace: str, document: Document, *, dry_run: bool = False) -> Record:
+        """A new object from a decoded, type-checked document."""
+        metadata = self._birth_certificate(kind, namespace, document)
+        if kind.custom:
+            engine.apply_defaults(document, kind.schema)
+        else:
+            defaults.default_object(kind.resource, document)
+        self.admission.mutate(kind, namespace, document, None)
+        strategies.prepare_create(kind, document, self.store)
+        self._refuse(kind, metadata["name"], self._problems(kind, document, None))
+        if self.store.get(kind.storage, namespace, metadata["name"]) is not None:
+            raise status.already_exists(kind.resource, metadata["name"])
+        return self._put(kind, document, None, dry_run)
+
+    def _birth_certificate(self, kind: Kind, namespace: str, document: Document) -> Document:
+        """Metadata of a new object: identity set, what a client may not set dropped."""
+        metadata: Document = document.get("metadata") or {}
+        document["metadata"] = metadata
+        if metadata.get("resourceVersion"):
+            raise status.bad_request("resourceVersion should not be set on objects to be created")
+        given = metadata.get("namespace")
+        if kind.resource.namespaced:
+            if given and given != namespace:
+                raise status.bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request"
+                )
+            metadata["namespace"] = namespace
+        elif given:
+            raise status.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        for field in (*_SYSTEM_METADATA, "selfLink", "managedFields"):
+            metadata.pop(field, None)
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = metadata["generateName"][:MAX_NAME_PREFIX] + self.identities.suffix()
+        metadata["uid"] = self.identities.uid()
+        metadata["creationTimestamp"] = format_time(self.clock())
+        if strategies.tracks_generation(kind):
+            metadata["generation"] = 1
+        if not metadata.get("name"):
+            raise status.invalid(
+                kind.resource, "", [fields.required("metadata.name", "name or generateName is required")]
+            )
+        return metadata
+
+    # --- update --------------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        kind: Kind,
+        key: Key,
+        document: Document,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Record:
+        """A changed object.  `document` is the whole new object, and a resourceVersion in it a condition."""
+        namespace, name = key
+        record = self.store.get(kind.storage, namespace, name)
+        if record is None:
+            if kind.resource in strategies.CREATE_ON_UPDATE and not subresource:
+                return self.create(kind, namespace, document, dry_run=dry_run)
+            raise status.not_found(kind.resource, name)
+        old = to_served(kind, record.document())
+        metadata = document.get("metadata") or {}
+        document["metadata"] = metadata
+        self._check_identity(kind, namespace, name, metadata, old["metadata"])
+        self._check_version(kind, name, metadata, record)
+        if subresource == "status":
+            document = strategies.prepare_status_update(kind, document, old)
+        elif subresource == "finalize":
+            document = {**old, "spec": document.get("spec", {}), "metadata": dict(old["metadata"])}
+        else:
+            self._keep_system_metadata(metadata, old["metadata"])
+            strategies.prepare_update(kind, document, old)
+            self._default_update(kind, document)
+            self.admission.mutate(kind, namespace, document, old)
+        self._refuse(kind, name, self._problems(kind, document, old, subresource))
+        if not subresource and strategies.tracks_generation(kind) and _differs_in_spec(document, old):
+            document["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        if document["metadata"].get("deletionTimestamp") and self._is_finished(kind, document):
+            return self._remove(kind, record, document, dry_run)
+        if document == old:
+            return record  # nothing changed: no new version, no event, as on a real server
+        return self._put(kind, document, record, dry_run)
+
+    def _check_identity(self, kind: Kind, namespace: str, name: str, metadata: Document, old: Document) -> None:
+        given = metadata.get("name")
+        if given != name:
+            raise status.bad_request(
+                f"the name of the object ({given or ''}) does not match the name on the URL ({name})"
+            )
+        if kind.resource.namespaced and metadata.get("namespace", namespace) != namespace:
+            raise status.bad_request(
+                f"the namespace of the object ({metadata['namespace']}) does not match "
+                f"the namespace on the URL ({namespace})"
+            )
+        uid = metadata.get("uid")
+        if uid and uid != old["uid"]:
+            raise status.conflict(
+                kind.resource,
+                name,
+                f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['uid']}",
+            )
+
+    def _check_version(self, kind: Kind, name: str, metadata: Document, record: Record) -> None:
+        version = metadata.get("resourceVersion")
+        if not version:
+            if strategies.needs_version(kind):
+                raise status.invalid(
+                    kind.resource,
+                    name,
+                    [fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")],
+                )
+        elif version != str(record.version):
+            raise status.stale(kind.resource, name)
+
+    def _keep_system_metadata(self, metadata: Document, old: Document) -> None:
+        for field in (*_SYSTEM_METADATA, "namespace"):
+            if field in old:
+                metadata[field] = old[field]
+            else:
+                metadata.pop(field, None)
+        metadata["resourceVersion"] = old["resourceVersion"]
+        metadata.pop("selfLink", None)
+        metadata.pop("managedFields", None)
+        if old.get("generateName"):
+            metadata.setdefault("generateName", old["generateName"])
+
+    def _default_update(self, kind: Kind, document: Document) -> None:
+        if kind.custom:
+            engine.apply_defaults(document, kind.schema)
+        else:
+            defaults.default_object(kind.resource, document)
+
+    # --- shared --------------------------------------------------------------------------------------------
+
+    def _problems(
+        self, kind: Kind, document: Document, old: Document | None, subresource: str = ""
+    ) -> list[FieldError]:
+        errors: list[FieldError] = []
+        if kind.custom:
+            errors += validation.validate_metadata(document["metadata"], old["metadata"] if old else None)
+            errors += engine.validate(document, kind.schema, old=old)
+        elif subresource:
+            return errors
+        elif old is None:
+            errors += validation.validate_create(kind.resource, document)
+        else:
+            errors += validation.validate_update(kind.resource, document, old)
+        if not subresource:
+            errors += self.admission.validate(kind, document, old)
+        return errors
+
+    def _refuse(self, kind: Kind, name: str, errors: list[FieldError]) -> None:
+        if errors:
+            raise status.invalid(kind.resource, name, errors)
+
+    def _is_finished(self, kind: Kind, document: Document) -> bool:
+        """A deleted object goes when nothing holds it any longer: no finalizer, no grace, and for a namespace
+        no content."""
+        metadata = document["metadata"]
+        if metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
+            return False
+        return not (kind.resource == r.NAMESPACES and (document.get("spec") or {}).get("finalizers"))
+
+    def _put(self, kind: Kind, document: Document, old: Record | None, dry_run: bool) -> Record:
+        if dry_run:
+            return _imagined(document, old)
+        return self.store.put(kind.storage, to_stored(kind, document), old)
+
+    def _remove(self, kind: Kind, record: Record, document: Document, dry_run: bool) -> Record:
+        if dry_run:
+            return _imagined(document, record)
+        return self.store.remove(kind.storage, record, to_stored(kind, document))
+
+
+def _imagined(document: Document, old: Record | None) -> Record:
+    """What a dry run would have stored."""
+    metadata = document["metadata"]
+    return Record(
+        0,
+        metadata.get("namespace", ""),
+        metadata["name"],
+        metadata.get("uid", ""),
+        old.version if old is not None else 0,
+        metadata.get("labels"),
+        msgspec.json.encode(document),
+    )
+
+
+def _differs_in_spec(new: Document, old: Document) -> bool:
+    return any(
+        new.get(field) != old.get(field)
+        for field in new.keys() | old.keys()
+        if field not in ("metadata", "status", "kind", "apiVersion")
+    )

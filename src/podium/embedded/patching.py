@@ -1,0 +1,100 @@
+"""PATCH: the three patch formats applied to a stored object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podium.embedded import decoding
+from podium.embedded.conversion import to_served
+from podium.embedded.objects import Objects
+from podium.embedded.registry import Kind
+from podium.embedded.store import Record
+from podium.kube import patches, status, strategic
+from podium.kube.cache import Key
+from podium.kube.fields import invalid
+from podium.kube.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Request
+
+Document = dict[str, Any]
+
+
+def patch(
+    objects: Objects, kind: Kind, key: Key, subresource: str, request: Request, *, dry_run: bool
+) -> tuple[Record, list[str]]:
+    """Patches an object or its status; returns it with the warnings about unknown fields."""
+    record = objects.require(kind, *key)
+    before = to_served(kind, record.document())
+    media = request.content_type.partition(";")[0].strip()
+    after = apply(before, media, _decode(request), kind)
+    after = decoding.check_type_meta(after, kind)
+    validation = request.param("fieldValidation")
+    if validation == "Strict":
+        # A patch that brings unknown fields is an invalid object, where a whole document would be a bad request.
+        _refuse_unknown(after, kind, key[1])
+    warnings = decoding.check_fields(after, kind, validation)
+    result = objects.update(kind, key, after, subresource=subresource, dry_run=dry_run)
+    return result, warnings
+
+
+def apply(before: Document, media: str, body: Any, kind: Kind) -> Document:
+    """The patched document; `before` stays as it is."""
+    if media == JSON_PATCH:
+        if not isinstance(body, list):
+            raise status.bad_request("a JSON patch is a list of operations")
+        try:
+            after = patches.json_patch(before, body)
+        except ValueError as error:
+            raise status.invalid(
+                kind.resource, before["metadata"]["name"], [invalid("patch", body, str(error))]
+            ) from None
+    elif media == MERGE_PATCH:
+        if not isinstance(body, dict):
+            raise status.bad_request("a merge patch is a JSON object")
+        after = patches.merge_patch(before, body)
+    elif media == STRATEGIC_PATCH and not kind.custom:
+        if not isinstance(body, dict):
+            raise status.bad_request("a strategic merge patch is a JSON object")
+        try:
+            after = strategic.strategic_merge(before, body, kind.schema)
+        except ValueError as error:
+            raise status.bad_request(str(error)) from None
+    else:
+        known = [JSON_PATCH, MERGE_PATCH] + ([] if kind.custom else [STRATEGIC_PATCH])
+        raise status.unsupported_media_type(media, known)
+    if not isinstance(after, dict) or not isinstance(after.get("metadata"), dict):
+        raise status.bad_request("the patch leaves no object with metadata")
+    return after
+
+
+def apply_to_scale(before: Document, request: Request) -> Document:
+    """A patched Scale.  It has no lists, so a strategic patch is a merge patch."""
+    media = request.content_type.partition(";")[0].strip()
+    body = _decode(request)
+    if media == JSON_PATCH and isinstance(body, list):
+        try:
+            after = patches.json_patch(before, body)
+        except ValueError as error:
+            raise status.bad_request(str(error)) from None
+    elif media in (MERGE_PATCH, STRATEGIC_PATCH) and isinstance(body, dict):
+        after = patches.merge_patch(before, body)
+    else:
+        raise status.unsupported_media_type(media, (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH))
+    if not isinstance(after, dict):
+        raise status.bad_request("the patch leaves no Scale")
+    return after
+
+
+def _decode(request: Request) -> Any:
+    try:
+        return msgspec.json.decode(request.body)
+    except msgspec.DecodeError as error:
+        raise status.bad_request(f"error decoding patch: {error}") from None
+
+
+def _refuse_unknown(document: Document, kind: Kind, name: str) -> None:
+    unknown = decoding.engine.unknown_fields(document, kind.schema)
+    if unknown:
+        told = ", ".join(f'unknown field "{path}"' for path in unknown)
+        error = invalid("patch", {}, f"strict decoding error: {told}")
+        raise status.invalid(kind.resource, name, [error])
