@@ -263,7 +263,7 @@ def _inspect(path: Path) -> None:
             "nothing was changed: use that version, or choose another --data-dir"
         )
     if verdict != "ok":
-        raise _damaged(path, verdict)
+        raise _damaged(path, verdict.splitlines()[-1])
 
 
 def _tables(connection: sqlite3.Connection) -> Iterator[str]:

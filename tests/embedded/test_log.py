@@ -1,0 +1,151 @@
+"""The log: what was acknowledged is there again, and a file that cannot be used is left as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.embedded.log import VERSION_GAP, SqliteLog
+from podium.errors import StorageError
+from podium.kube.resources import CONFIGMAPS, PODS
+
+
+def document(name: str, **more: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": {"app": name}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **more}
+
+
+def state(log: SqliteLog) -> dict[tuple[str, str, str], tuple[str, int, Any]]:
+    store = log.restore()
+    log.close()
+    return {
+        (resource.plural, *record.key): (record.uid, record.version, record.labels)
+        for resource, bucket in store.buckets()
+        for record in bucket.objects.values()
+    }
+
+
+async def test_a_waited_for_write_is_on_the_disk_before_the_process_ends(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    log = SqliteLog(path)
+    store = log.restore()
+    first = store.put(CONFIGMAPS, document("a"), None)
+    store.put(PODS, document("b"), None)
+    store.put(CONFIGMAPS, document("a", data={"k": "v"}), first)
+    await log.wait(store.last_entry)
+    # Another reader sees it without the log being closed: this is what a start after kill -9 would find.
+    reader = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+    assert reader.execute("SELECT count(*) FROM objects").fetchone() == (2,)
+    reader.close()
+    log.close()
+    assert state(SqliteLog(path)) == {
+        ("configmaps", "default", "a"): ("uid-a", 4, {"app": "a"}),
+        ("pods", "default", "b"): ("uid-b", 3, {"app": "b"}),
+    }
+
+
+async def test_versions_are_never_used_twice(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "state.db")
+    store = log.restore()
+    gone = store.put(CONFIGMAPS, document("a"), None)
+    last = store.remove(CONFIGMAPS, gone, gone.document()).version
+    log.close()
+    again = SqliteLog(tmp_path / "state.db")
+    store = again.restore()
+    assert store.version == last + VERSION_GAP
+    assert not list(store.scan(CONFIGMAPS))
+    assert store.put(CONFIGMAPS, document("a"), None).id >= 1
+    again.close()
+
+
+async def test_many_writers_share_a_commit(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "state.db")
+    store = log.restore()
+
+    async def write(number: int) -> None:
+        store.put(CONFIGMAPS, document(f"c{number}"), None)
+        await log.wait(store.last_entry)
+
+    await asyncio.gather(*(write(number) for number in range(1000)))
+    log.close()
+    assert len(state(SqliteLog(tmp_path / "state.db"))) == 1000
+
+
+async def test_an_object_changed_and_deleted_in_one_batch_is_gone(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "state.db")
+    store = log.restore()
+    for number in range(300):
+        record = store.put(CONFIGMAPS, document(f"c{number}"), None)
+        record = store.put(CONFIGMAPS, document(f"c{number}", data={}), record)
+        if number % 2:
+            store.remove(CONFIGMAPS, record, record.document())
+    log.close()
+    assert len(state(SqliteLog(tmp_path / "state.db"))) == 150
+
+
+def test_a_damaged_file_is_told_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    log = SqliteLog(path)
+    store = log.restore()
+    for number in range(500):
+        store.put(CONFIGMAPS, document(f"c{number}", data={"pad": "x" * 500}), None)
+    log.close()
+    data = bytearray(path.read_bytes())
+    data[5000:9000] = b"\xff" * 4000
+    path.write_bytes(bytes(data))
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    with pytest.raises(StorageError, match=r"state\.db is damaged .*; nothing was changed"):
+        SqliteLog(path).restore()
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but long enough" * 100, b"SQLite format 3\x00" + b"\0" * 9]
+)
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "state.db"
+    path.write_bytes(content)
+    with pytest.raises(StorageError):
+        SqliteLog(path)
+    assert path.read_bytes() == content
+
+
+def test_somebody_elses_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    with pytest.raises(StorageError, match="is not a podium database"):
+        SqliteLog(path)
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    log = SqliteLog(path)
+    log.restore()
+    log.close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StorageError, match="newer podium"):
+        SqliteLog(path)
+
+
+async def test_the_file_can_be_copied_while_running(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "state.db")
+    store = log.restore()
+    store.put(CONFIGMAPS, document("a"), None)
+    await log.wait(store.last_entry)
+    source = sqlite3.connect(tmp_path / "state.db")
+    copy = sqlite3.connect(tmp_path / "copy.db")
+    source.backup(copy)
+    source.close()
+    copy.close()
+    store.put(CONFIGMAPS, document("b"), None)
+    log.close()
+    assert len(state(SqliteLog(tmp_path / "copy.db"))) == 1
