@@ -1,0 +1,1 @@
+"""What `kubectl get` prints of the built-in kinds: one module for each family, one printer for each kind."""
