@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from podium.embedded import decoding, deletion, patching, representations, strategies, subresources
+from podium.embedded import decoding, deletion, patching, rendering, strategies, subresources
 from podium.embedded.admission import Admission, Hook
 from podium.embedded.customresources import CustomResources
-from podium.embedded.exchange import Held, Reply
+from podium.embedded.exchange import Held, Reply, refusal
 from podium.embedded.feeds import Watch
 from podium.embedded.meta import Meta
 from podium.embedded.objects import Identities, Objects
 from podium.embedded.podlogs import read_log
-from podium.embedded.reading import list_page
+from podium.embedded.reading import list_bytes, list_page
 from podium.embedded.registry import Kind, Registry
 from podium.embedded.routing import Target, resolve
 from podium.embedded.store import Record, Store
@@ -83,12 +83,11 @@ class Api:
     # --- collections -----------------------------------------------------------------------------------------
 
     def _list(self, target: Target, request: Request) -> Reply:
-        shape = representations.negotiate(request)
         if request.flag("watch"):
-            render = shape.watch_renderer(target.kind, self.clock)
+            render = rendering.event_renderer(request, target.kind, self.clock)
             return Watch(self.store, target.kind, target.namespace, request, render)
         page = list_page(self.store, target.kind, target.namespace, request)
-        return Response(200, shape.collection(target.kind, page, self.clock()), shape.content_type)
+        return Response(200, rendering.collection(request, target.kind, page, self.clock()))
 
     def _create(self, target: Target, request: Request) -> Reply:
         document, warnings = self._decode(target.kind, request)
@@ -100,15 +99,13 @@ class Api:
         page = list_page(self.store, target.kind, target.namespace, request)
         for record in page.records:
             deletion.delete(self.objects, target.kind, record, options)
-        body = representations.JSON_SHAPE.collection(target.kind, page, self.clock())
-        return Held(Response(200, body), self.store.last_entry)
+        return Held(Response(200, list_bytes(target.kind, page)), self.store.last_entry)
 
     # --- objects ---------------------------------------------------------------------------------------------
 
     def _get(self, target: Target, request: Request) -> Reply:
         record = self.objects.require(target.kind, target.namespace, target.name)
-        shape = representations.negotiate(request)
-        return Response(200, shape.item(target.kind, record, self.clock()), shape.content_type)
+        return Response(200, rendering.item(request, target.kind, record, self.clock()))
 
     def _replace(self, target: Target, request: Request) -> Reply:
         document, warnings = self._decode(target.kind, request)
@@ -184,22 +181,13 @@ class Api:
     def _written(
         self, kind: Kind, record: Record, request: Request, warnings: Iterable[str] = (), code: int = 200
     ) -> Reply:
-        shape = representations.negotiate(request)
         headers = tuple(("Warning", f"299 - {msgspec.json.encode(text).decode()}") for text in warnings)
-        body = shape.item(kind, record, self.clock())
-        return Held(Response(code, body, shape.content_type, headers), self.store.last_entry)
+        body = rendering.item(request, kind, record, self.clock())
+        return Held(Response(code, body, headers=headers), self.store.last_entry)
 
     def _done(self, code: int) -> Reply:
         body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
         return Held(Response(code, msgspec.json.encode(body)), self.store.last_entry)
-
-
-def refusal(error: ApiError) -> Response:
-    """An ApiError as the answer it stands for."""
-    headers: tuple[tuple[str, str], ...] = ()
-    if "retryAfterSeconds" in error.details:
-        headers = (("Retry-After", str(error.details["retryAfterSeconds"])),)
-    return Response(error.code, msgspec.json.encode(status.status_document(error)), headers=headers)
 
 
 def _dry_run(request: Request) -> bool:

@@ -11,15 +11,12 @@ only for people and for `podium down`, and it is right whenever the lock is held
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import os
 from pathlib import Path
 
 import msgspec
-import yaml
 
-from podium.embedded.certificates import Identity, write_private
 from podium.errors import StorageError
 
 
@@ -101,27 +98,3 @@ def holder(directory: DataDirectory) -> int | None:
         return None
     finally:
         os.close(descriptor)
-
-
-def kubeconfig(identity: Identity, port: int) -> bytes:
-    """The kubeconfig of a cluster that listens on `port`; everything it needs is inside."""
-    name = "podium"
-    authority = base64.b64encode(identity.authority.encode()).decode()
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {
-                "name": name,
-                "cluster": {"server": f"https://127.0.0.1:{port}", "certificate-authority-data": authority},
-            }
-        ],
-        "users": [{"name": name, "user": {"token": identity.token}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
-        "current-context": name,
-    }
-    return yaml.safe_dump(document, sort_keys=False).encode()
-
-
-def write_kubeconfig(directory: DataDirectory, identity: Identity, port: int) -> None:
-    write_private(directory.kubeconfig, kubeconfig(identity, port))

@@ -11,6 +11,8 @@ from typing import Protocol
 
 import msgspec
 
+from podium.errors import ApiError
+from podium.kube.status import status_document
 from podium.kube.transport import Response
 
 
@@ -47,3 +49,10 @@ class Feed(Protocol):
 
 
 Reply = Response | Held | Feed
+
+
+def refusal(error: ApiError) -> Response:
+    """An ApiError as the answer it stands for, with the waiting time repeated where HTTP clients look for it."""
+    retry = error.details.get("retryAfterSeconds")
+    headers = (("Retry-After", str(retry)),) if retry is not None else ()
+    return Response(error.code, msgspec.json.encode(status_document(error)), headers=headers)

@@ -15,8 +15,8 @@ from typing import Protocol, cast
 import msgspec
 
 from podium.embedded.access import Gate
-from podium.embedded.exchange import Held, Reply
-from podium.embedded.http_encoding import CONTINUE, encode_feed_head, encode_head, error_response
+from podium.embedded.exchange import Held, Reply, refusal
+from podium.embedded.http_encoding import CONTINUE, encode_feed_head, encode_head
 from podium.embedded.http_feed import FeedSender
 from podium.embedded.http_outbox import Outbox, Slot
 from podium.embedded.http_reader import Incoming, Reader
@@ -219,14 +219,14 @@ class Connection(asyncio.Protocol):
 
     def _reply(self, incoming: Incoming, head_only: bool) -> Reply:
         if incoming.refused is not None:
-            return error_response(incoming.refused)
+            return refusal(incoming.refused)
         request = incoming.request
         if head_only:
             request = msgspec.structs.replace(request, method="GET")
         try:
             return self._host.handle(request)
         except ApiError as error:
-            return error_response(error)
+            return refusal(error)
         except Exception:
             log.exception("%s %s failed", request.method, request.path)
-            return error_response(ApiError(500, "InternalError", "an error of the server's own; see its log"))
+            return refusal(ApiError(500, "InternalError", "an error of the server's own; see its log"))

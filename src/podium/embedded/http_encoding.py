@@ -8,21 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from http import HTTPStatus
 
-import msgspec
-
-from podium.errors import ApiError
-from podium.kube.status import status_document
 from podium.kube.transport import Response
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
-
-
-def error_response(error: ApiError) -> Response:
-    """The answer that tells `error`, with the waiting time repeated where HTTP clients look for it."""
-    retry = error.details.get("retryAfterSeconds")
-    headers = (("Retry-After", str(retry)),) if retry else ()
-    return Response(error.code, msgspec.json.encode(status_document(error)), headers=headers)
 
 
 def encode_head(response: Response, *, date: bytes, close: bool) -> bytes:

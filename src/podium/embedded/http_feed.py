@@ -95,7 +95,9 @@ class FeedSender:
             self._flush_at = self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
-        self._flush_at = None
+        if self._flush_at is not None:
+            self._flush_at.cancel()
+            self._flush_at = None
         if self._paused or self._ended:
             return
         data = self._feed.take(PIECE)

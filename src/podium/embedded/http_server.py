@@ -18,9 +18,8 @@ from email.utils import formatdate
 from typing import Protocol
 
 from podium.embedded.access import Gate
-from podium.embedded.exchange import Reply
+from podium.embedded.exchange import Reply, refusal
 from podium.embedded.http_connection import Connection, Limits
-from podium.embedded.http_encoding import error_response
 from podium.embedded.http_outbox import Slot
 from podium.errors import ApiError, UsageError
 from podium.kube.transport import Request
@@ -160,7 +159,7 @@ class HttpServer:
                 except Exception as error:
                     log.error("a write could not be stored: %s", error)
                     failure = ApiError(500, "InternalError", f"the write could not be stored: {error}")
-                    instead = error_response(failure)
+                    instead = refusal(failure)
                 self._held.popleft()
                 slot.release(instead, self.date)
                 while self._held and self._durability.is_durable(self._held[0][0]):
