@@ -1,0 +1,150 @@
+"""Plain calls over any transport: one method for each verb, documents in and out, an exception for a refusal.
+
+For commands and tests, and for whatever talks to an API server now and then.  What follows the cluster uses a
+reflector; what writes in bulk hands `Change`s to `carry_out`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from podium.errors import ApiError, TransportError
+from podium.kube.changes import Change, Create, Delete, Document, request_of
+from podium.kube.discovery import ServedGroup, matching
+from podium.kube.resources import Resource
+from podium.kube.status import error_from_body
+from podium.kube.transport import MERGE_PATCH, Request, Response, Transport
+
+T = TypeVar("T")
+Documents = list[Document]  # `list` is a method's name below
+Resources = list[Resource]
+Query = tuple[tuple[str, str], ...]
+
+PAGE_SIZE = 500
+
+
+class Client:
+    """Every method raises ApiError when the server refuses and TransportError when it does not answer."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+
+    async def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Document:
+        return _document(await self._ok(Request("GET", resource.path(namespace, name, subresource))))
+
+    async def get_as(self, resource: Resource, namespace: str, name: str, type: type[T]) -> T:
+        """The object through one of the structs of `kube.wire`."""
+        answer = await self._ok(Request("GET", resource.path(namespace, name)))
+        try:
+            return msgspec.json.decode(answer.body, type=type)
+        except msgspec.DecodeError as error:
+            raise TransportError(f"{resource.group_resource} {name} cannot be read: {error}") from None
+
+    async def list(
+        self, resource: Resource, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> Documents:
+        """All objects, page by page; in every namespace when none is given."""
+        selectors = _selectors(label_selector, field_selector)
+        path = resource.path(namespace)
+        try:
+            return await self._pages(path, (*selectors, ("limit", str(PAGE_SIZE))))
+        except ApiError as error:
+            if error.code != 410:
+                raise
+            return await self._pages(path, selectors)  # compacted between two pages: all at once, then
+
+    async def create(self, resource: Resource, namespace: str, document: Document) -> Document:
+        return _document(await self._ok(request_of(Create(resource, namespace, document))))
+
+    async def replace(
+        self, resource: Resource, namespace: str, name: str, document: Document, subresource: str = ""
+    ) -> Document:
+        path = resource.path(namespace, name, subresource)
+        return _document(await self._ok(Request("PUT", path, body=msgspec.json.encode(document))))
+
+    async def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        patch: Any,
+        content_type: str = MERGE_PATCH,
+        subresource: str = "",
+    ) -> Document:
+        """`patch` is a document, or a list of operations for a JSON patch."""
+        path = resource.path(namespace, name, subresource)
+        request = Request("PATCH", path, body=msgspec.json.encode(patch), content_type=content_type)
+        return _document(await self._ok(request))
+
+    async def delete(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        grace: int | None = None,
+        propagation: str = "",
+    ) -> Document | None:
+        """The object as it stands if it goes later (grace period, finalizers); None if it is gone."""
+        return await self.carry_out(Delete(resource, namespace, name, uid, grace, propagation))
+
+    async def delete_collection(
+        self, resource: Resource, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> None:
+        selectors = _selectors(label_selector, field_selector)
+        await self._ok(Request("DELETE", resource.path(namespace), selectors))
+
+    async def carry_out(self, change: Change) -> Document | None:
+        """Does what `change` says; the object as the server answered, None for an answer that is a Status."""
+        document = _document(await self._ok(request_of(change)))
+        return None if document.get("kind") == "Status" else document
+
+    async def find(self, name: str) -> Resources:
+        """The resources that `name` may mean: a kind, plural, singular or short name, with or without
+        `.group` or `.version.group` behind it; one for each group that has it, in the preferred version."""
+        groups = [ServedGroup("", ("v1",))]
+        document = _document(await self._ok(Request("GET", "/apis")))
+        groups += [ServedGroup.read(each) for each in document.get("groups") or ()]
+        found: Resources = []
+        for group in groups:
+            for version in group.versions:
+                response = await self.transport.request(Request("GET", group.path(version)))
+                if response.status != 200:
+                    continue  # an extension server that is down hides its own kinds only
+                hits = matching(name, group.name, version, _document(response))
+                if hits:
+                    found += hits
+                    break
+        return found
+
+    async def _pages(self, path: str, query: Query) -> Documents:
+        found: Documents = []
+        more = ""
+        while True:
+            asked = (*query, ("continue", more)) if more else query
+            page = _document(await self._ok(Request("GET", path, asked)))
+            found += page.get("items") or ()
+            more = page.get("metadata", {}).get("continue", "")
+            if not more:
+                return found
+
+    async def _ok(self, request: Request) -> Response:
+        response = await self.transport.request(request)
+        if not 200 <= response.status < 300:
+            raise error_from_body(response.status, response.body)
+        return response
+
+
+def _selectors(label_selector: str, field_selector: str) -> Query:
+    given = (("labelSelector", label_selector), ("fieldSelector", field_selector))
+    return tuple((key, value) for key, value in given if value)
+
+
+def _document(response: Response) -> Document:
+    try:
+        return msgspec.json.decode(response.body, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise TransportError(f"the answer is no object: {error}") from None

@@ -1,0 +1,167 @@
+"""Events for users: what `kubectl describe` prints at its end.
+
+A scheduler can say the same sentence about the same pod a thousand times.  The recorder turns the repetitions
+into one Event object whose `count` grows, and lets only a trickle of writes through for each object: the count
+keeps running meanwhile, so the next write that does go out tells the truth.
+
+It is sans-IO: `record` returns the write, if any, and the caller carries it out.  Events are best effort: a
+lost write is not repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import OrderedDict
+
+import msgspec
+
+from podium.kube.changes import Change, Create, Document, Patch
+from podium.kube.resources import EVENTS, Resource
+from podium.kube.times import format_time
+from podium.kube.wire import Object
+
+NORMAL = "Normal"
+WARNING = "Warning"
+
+# One object may send a burst of 25 writes, then one in five minutes: what cluster operators are used to.
+BURST = 25
+SECONDS_PER_TOKEN = 300.0
+
+# Servers drop an event one hour after its last write.  Patching later would be a 404, so we forget earlier.
+MEMORY_SECONDS = 50 * 60.0
+MEMORY_ENTRIES = 4096
+
+LONGEST_MESSAGE = 1024
+LONGEST_NAME = 253
+
+
+class Regarding(msgspec.Struct, frozen=True):
+    """The object that an event is about."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str
+
+
+def regarding(resource: Resource, obj: Object) -> Regarding:
+    return Regarding(resource, obj.namespace, obj.name, obj.uid)
+
+
+class _Told(msgspec.Struct):
+    """An Event object of ours: its name, how often it happened, and when we last wrote it."""
+
+    name: str
+    count: int
+    written_at: float
+
+
+class _Bucket(msgspec.Struct):
+    tokens: float
+    filled_at: float
+
+
+_Sentence = tuple[Regarding, str, str, str]
+
+
+class Recorder:
+    """Aggregates and rate-limits the events of one component."""
+
+    def __init__(
+        self, component: str, *, burst: int = BURST, seconds_per_token: float = SECONDS_PER_TOKEN
+    ) -> None:
+        self._component = component
+        self._burst = burst
+        self._seconds_per_token = seconds_per_token
+        self._told: OrderedDict[_Sentence, _Told] = OrderedDict()
+        self._buckets: OrderedDict[Regarding, _Bucket] = OrderedDict()
+
+    def record(self, about: Regarding, type: str, reason: str, message: str, now: float) -> Change | None:
+        """Notes that it happened at `now`.  Returns the write that tells it, or None while `about` has had
+        its share of writes."""
+        sentence = (about, type, reason, message)
+        told = self._told.get(sentence)
+        if told is not None and now - told.written_at > MEMORY_SECONDS:
+            told = None
+        if told is not None:
+            told.count += 1
+            self._told.move_to_end(sentence)
+        if not self._take_token(about, now):
+            return None
+        if told is not None:
+            told.written_at = now
+            bump = {"count": told.count, "lastTimestamp": format_time(now)}
+            return Patch(EVENTS, _namespace(about), told.name, bump)
+        name = _event_name(self._component, sentence, now)
+        self._told[sentence] = _Told(name=name, count=1, written_at=now)
+        self._told.move_to_end(sentence)
+        if len(self._told) > MEMORY_ENTRIES:
+            self._told.popitem(last=False)
+        return Create(EVENTS, _namespace(about), self._document(name, sentence, now))
+
+    def missing(self, change: Patch) -> None:
+        """The server no longer has the Event that `change` wanted to bump: the next time makes a new one."""
+        for sentence, told in self._told.items():
+            if told.name == change.name and _namespace(sentence[0]) == change.namespace:
+                del self._told[sentence]
+                return
+
+    def _take_token(self, about: Regarding, now: float) -> bool:
+        bucket = self._buckets.get(about)
+        if bucket is None:
+            bucket = self._buckets[about] = _Bucket(tokens=float(self._burst), filled_at=now)
+            if len(self._buckets) > MEMORY_ENTRIES:
+                self._buckets.popitem(last=False)
+        self._buckets.move_to_end(about)
+        gained = max(0.0, now - bucket.filled_at) / self._seconds_per_token
+        bucket.tokens = min(float(self._burst), bucket.tokens + gained)
+        bucket.filled_at = now
+        if bucket.tokens < 1.0:
+            return False
+        bucket.tokens -= 1.0
+        return True
+
+    def _document(self, name: str, sentence: _Sentence, now: float) -> Document:
+        about, type, reason, message = sentence
+        involved = {
+            "apiVersion": about.resource.api_version,
+            "kind": about.resource.kind,
+            "name": about.name,
+            "uid": about.uid,
+        }
+        if about.namespace:
+            involved["namespace"] = about.namespace
+        return {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {"name": name, "namespace": _namespace(about)},
+            "involvedObject": involved,
+            "type": type,
+            "reason": reason,
+            "message": _shortened(message),
+            "count": 1,
+            "firstTimestamp": format_time(now),
+            "lastTimestamp": format_time(now),
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+        }
+
+
+def _namespace(about: Regarding) -> str:
+    """Events are namespaced; those about cluster-scoped objects live in `default` by convention."""
+    return about.namespace or "default"
+
+
+def _event_name(component: str, sentence: _Sentence, now: float) -> str:
+    """Derived, so that a replay names alike; the time is part of it, so that a restarted process, which has
+    forgotten its counts, starts a new Event instead of colliding with its old one."""
+    about, type, reason, message = sentence
+    told = "\0".join((component, about.uid, about.name, type, reason, message, repr(now)))
+    digest = hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+    prefix = re.sub(r"[^a-z0-9.-]", "-", about.name.lower())[: LONGEST_NAME - len(digest) - 1]
+    return f"{prefix.strip('.-') or 'event'}.{digest}"
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 3] + "..."

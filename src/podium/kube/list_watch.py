@@ -1,0 +1,128 @@
+"""Reading list pages and watch lines into typed objects, at full speed while they fit and leniently when not.
+
+One object that does not fit its struct must not hide the others: it is told as `Undecodable` with whatever name
+it has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from podium.errors import ApiError
+from podium.kube.deltas import Undecodable
+from podium.kube.status import error_from_body
+from podium.kube.wire import Object
+
+T = TypeVar("T", bound=Object)
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    """One page of a list; `more` is the token of the next one."""
+
+    entries: list[T | Undecodable]
+    version: str
+    more: str
+
+
+class Changed(msgspec.Struct, Generic[T], frozen=True):
+    """ADDED, MODIFIED or (`gone`) DELETED: which of the first two it is, the mirror knows better."""
+
+    entry: T | Undecodable
+    gone: bool = False
+
+
+class Bookmark(msgspec.Struct, frozen=True):
+    """Nothing happened up to this version."""
+
+    version: str
+
+
+Event = Changed[T] | Bookmark | ApiError | None
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    more: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct, Generic[T]):
+    metadata: _ListMeta
+    items: list[T] | None = None
+
+
+class _RawList(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _Event(msgspec.Struct, Generic[T]):
+    type: str
+    object: T
+
+
+class _RawEvent(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_raw_list = msgspec.json.Decoder(_RawList)
+_raw_event = msgspec.json.Decoder(_RawEvent)
+
+
+class Reader(Generic[T]):
+    """Decodes for one struct.  Both methods raise msgspec.DecodeError for what is no list or event at all."""
+
+    def __init__(self, struct: type[T]) -> None:
+        self._object = msgspec.json.Decoder(struct)
+        self._list = msgspec.json.Decoder(_List[struct])  # type: ignore[valid-type]
+        self._event = msgspec.json.Decoder(_Event[struct])  # type: ignore[valid-type]
+
+    def page(self, body: bytes) -> Page[T]:
+        try:
+            typed = self._list.decode(body)
+        except msgspec.ValidationError:
+            raw = _raw_list.decode(body)
+            return Page(
+                [self._entry(bytes(item)) for item in raw.items or ()],
+                raw.metadata.resource_version,
+                raw.metadata.more,
+            )
+        return Page([*(typed.items or ())], typed.metadata.resource_version, typed.metadata.more)
+
+    def event(self, line: bytes) -> Event[T]:
+        """One line of a watch; None for a type that did not exist when this was written."""
+        try:
+            typed = self._event.decode(line)
+        except msgspec.ValidationError:
+            pass
+        else:
+            if typed.type in ("ADDED", "MODIFIED", "DELETED"):
+                return Changed(typed.object, typed.type == "DELETED")
+        raw = _raw_event.decode(line)
+        body = bytes(raw.object)
+        if raw.type in ("ADDED", "MODIFIED", "DELETED"):
+            return Changed(self._entry(body), raw.type == "DELETED")
+        if raw.type == "BOOKMARK":
+            return Bookmark(_metadata(body)["resourceVersion"])
+        return error_from_body(500, body) if raw.type == "ERROR" else None
+
+    def _entry(self, raw: bytes) -> T | Undecodable:
+        try:
+            return self._object.decode(raw)
+        except msgspec.ValidationError as error:
+            found = _metadata(raw)
+            key = (found["namespace"], found["name"])
+            return Undecodable(key, str(error), raw, found["uid"], found["resourceVersion"])
+
+
+def _metadata(raw: bytes) -> dict[str, str]:
+    """What can be saved of an object's metadata: an empty text for each field that is missing or no text."""
+    document: Any = msgspec.json.decode(raw)
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    found = metadata if isinstance(metadata, dict) else {}
+    return {
+        field: found[field] if isinstance(found.get(field), str) else ""
+        for field in ("namespace", "name", "uid", "resourceVersion")
+    }

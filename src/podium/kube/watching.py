@@ -1,0 +1,160 @@
+"""The driver of reflectors: carries out what they ask for, over any transport.  It decides nothing itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from podium.errors import PodiumError
+from podium.kube.deltas import Delta
+from podium.kube.reflector import Ask, Follow, Pause, Reflector
+from podium.kube.resources import Resource
+from podium.kube.status import error_from_body
+from podium.kube.transport import Transport
+from podium.kube.wire import Object
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=Object)
+
+# Called with the deltas of one list or one line.  The first call is the initial state, even if it is empty.
+Sink = Callable[[list[Delta[T]]], None]
+Clock = Callable[[], float]
+
+LIST_SECONDS = 120.0
+
+
+async def watch(
+    transport: Transport,
+    reflector: Reflector[T],
+    sink: Sink[T],
+    clock: Clock | None = None,
+    wake: asyncio.Event | None = None,
+) -> None:
+    """Runs a reflector until cancelled.  Setting `wake` ends a pause, after the reflector was poked."""
+    clock = clock or asyncio.get_running_loop().time
+    wake = wake or asyncio.Event()
+    told = ""
+    while True:
+        step = reflector.next(clock())
+        if isinstance(step, Ask):
+            await _ask(transport, reflector, sink, clock, step)
+        elif isinstance(step, Follow):
+            await _follow(transport, reflector, sink, clock, step)
+        else:
+            await _pause(step, clock, wake)
+        if reflector.trouble != told:
+            told = reflector.trouble
+            if told:
+                log.warning("%s: %s", reflector.resource.group_resource, told)
+            else:
+                log.info("%s: watched again", reflector.resource.group_resource)
+
+
+async def _ask(transport: Transport, reflector: Reflector[T], sink: Sink[T], clock: Clock, step: Ask) -> None:
+    first = not reflector.synced
+    try:
+        response = await transport.request(step.request, timeout=LIST_SECONDS)
+    except PodiumError as error:
+        reflector.closed(error, clock())
+        return
+    deltas = reflector.page(response.status, response.body, clock())
+    if deltas or (first and reflector.synced):
+        sink(deltas)
+
+
+async def _follow(
+    transport: Transport, reflector: Reflector[T], sink: Sink[T], clock: Clock, step: Follow
+) -> None:
+    loop = asyncio.get_running_loop()
+    watchdog = asyncio.timeout(step.stall)
+    try:
+        async with watchdog, transport.stream(step.request) as stream:
+            if stream.status != 200:
+                body = b"".join([line async for line in stream.lines()])
+                reflector.closed(error_from_body(stream.status, body), clock())
+                return
+            fed_at = loop.time()
+            async for line in stream.lines():
+                # Moving a timer for every line of a burst would cost more than reading it.
+                if loop.time() - fed_at > 1.0:
+                    fed_at = loop.time()
+                    watchdog.reschedule(fed_at + step.stall)
+                deltas = reflector.line(line, clock())
+                if deltas:
+                    sink(deltas)
+                if not reflector.following:
+                    return
+        reflector.closed(None, clock())
+    except TimeoutError:
+        if not watchdog.expired():
+            raise
+        reflector.stalled(clock())
+    except PodiumError as error:
+        reflector.closed(error, clock())
+
+
+async def _pause(step: Pause, clock: Clock, wake: asyncio.Event) -> None:
+    try:
+        async with asyncio.timeout(max(0.0, step.until - clock())):
+            await wake.wait()
+    except TimeoutError:
+        return
+    wake.clear()
+
+
+class ReflectorSet:
+    """Many reflectors over one transport, and the moment when all of them have seen the cluster."""
+
+    def __init__(self, transport: Transport, clock: Clock | None = None) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._members: list[tuple[Reflector[Any], Sink[Any], asyncio.Event]] = []
+        self._group: asyncio.TaskGroup | None = None
+        self._moved = asyncio.Event()
+
+    def add(self, reflector: Reflector[T], sink: Sink[T]) -> None:
+        """Before `run`, or while it runs."""
+        member = (reflector, sink, asyncio.Event())
+        self._members.append(member)
+        if self._group is not None:
+            self._start(self._group, *member)
+
+    async def run(self) -> None:
+        """Until cancelled.  A sink that raises ends the whole set: deltas must not get lost quietly."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                for member in self._members:
+                    self._start(group, *member)
+                await asyncio.Event().wait()
+            finally:
+                self._group = None
+
+    @property
+    def synced(self) -> bool:
+        return all(reflector.synced for reflector, _, _ in self._members)
+
+    async def wait_synced(self) -> None:
+        """Until every reflector has delivered its initial state (an absent or forbidden kind: nothing)."""
+        while not self.synced:
+            self._moved.clear()
+            await self._moved.wait()
+
+    def poke(self, resource: Resource | None = None) -> None:
+        """A kind may have appeared: reflectors that found theirs missing look again now."""
+        for reflector, _, wake in self._members:
+            if resource is None or reflector.resource == resource:
+                reflector.poke()
+                wake.set()
+
+    def _start(
+        self, group: asyncio.TaskGroup, reflector: Reflector[Any], sink: Sink[Any], wake: asyncio.Event
+    ) -> None:
+        def counted(deltas: list[Delta[Any]]) -> None:
+            sink(deltas)
+            self._moved.set()
+
+        group.create_task(watch(self._transport, reflector, counted, self._clock, wake))
