@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from podium.embedded.conversion import is_served_form
-from podium.embedded.reading import Filter, Page, served_bytes, too_large
+from podium.embedded.reading import Filter, served_bytes, too_large
 from podium.embedded.registry import Kind
 from podium.embedded.store import Record, Store, Write
 from podium.errors import ApiError
@@ -21,8 +21,8 @@ from podium.kube.transport import Request
 DEFAULT_TIMEOUT = 3600.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
-# From the records of an event to the encoded object that stands in it (a Table, metadata only ...).
-Render = Callable[[Page], bytes]
+# From the record of an event, and whether it is the watch's first, to the encoded object that stands in it.
+Render = Callable[[Record, bool], bytes]
 
 
 class Watch:
@@ -46,6 +46,7 @@ class Watch:
         self._filter = Filter(kind, request.param("labelSelector"), request.param("fieldSelector"))
         self._whole = not namespace and self._filter.everything
         self._render = render
+        self._first = True
         self._bucket = store.bucket(kind.storage)
         self._bookmarks = request.flag("allowWatchBookmarks")
         self._callback: Callable[[], None] | None = None
@@ -177,7 +178,8 @@ class Watch:
 
     def _encode(self, kind: bytes, record: Record) -> bytes:
         if self._render is not None:
-            data = self._render(Page([record], record.version))
+            data = self._render(record, self._first)
+            self._first = False
         else:
             data = served_bytes(self._kind, record)
         return b'{"type":"%s","object":%s}\n' % (kind, data)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from podium.embedded import discovery
+from podium.embedded.discovery import Discovery, version_document
 from podium.embedded.registry import Kind, Registry
 from podium.kube import status
+from podium.kube.resources import Resource
 from podium.kube.schema import openapi
+from podium.kube.schema.model import Schema
 from podium.kube.transport import Request, Response
 
 HEALTH = ("/healthz", "/livez", "/readyz", "/ping")
@@ -22,6 +24,7 @@ class Meta:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self._discovery = Discovery(registry)
         self._version = -1
         self._documents: dict[str, bytes] = {}
 
@@ -31,9 +34,11 @@ class Meta:
             return Response(200, b"ok", "text/plain; charset=utf-8")
         if request.method not in ("GET", "HEAD"):
             raise status.method_not_allowed()
-        found = discovery.answer(self._registry, request)
+        found = self._discovery.answer(request.path, request.accept)
         if found is not None:
             return found
+        if path == "/version":
+            return Response(200, msgspec.json.encode(version_document()))
         if path == "/openapi/v2":
             return Response(200, self._cached(path, lambda: openapi.swagger_document(self._pairs())))
         if path == "/openapi/v3":
@@ -51,7 +56,7 @@ class Meta:
             self._documents[path] = msgspec.json.encode(make())
         return self._documents[path]
 
-    def _pairs(self, kinds: Iterable[Kind] | None = None) -> list[tuple[object, object]]:
+    def _pairs(self, kinds: Iterable[Kind] | None = None) -> list[tuple[Resource, Schema]]:
         return [(kind.resource, kind.schema) for kind in (self._registry if kinds is None else kinds)]
 
     def _kinds_at(self, place: str) -> list[Kind]:
