@@ -127,7 +127,7 @@ Probe
 
 GRPCAction
   port!    int32
-  service  string
+  service  string  = ""
 
 ContainerPort
   containerPort!  int32
