@@ -28,25 +28,23 @@ Measure = Callable[[], float]
 
 
 class Metrics(Collector):
-    """Counts requests and prints the figures of one server.
+    """Counts requests and prints the figures of one server."""
 
-    `gauges` and `counters` are further figures of the assembly's parts, by name: help text and how to read it.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        registry: Registry,
-        gauges: dict[str, tuple[str, Measure]],
-        counters: dict[str, tuple[str, Measure]],
-    ) -> None:
+    def __init__(self, store: Store, registry: Registry) -> None:
         self._store = store
         self._served = registry
-        self._gauges = gauges
-        self._counters = counters
+        self._gauges: list[tuple[str, str, Measure]] = []
+        self._counters: list[tuple[str, str, Measure]] = []
         self._requests: Counter[tuple[str, ...]] = Counter()
         self._collectors = CollectorRegistry(auto_describe=False)
         self._collectors.register(self)
+
+    def add_gauge(self, name: str, text: str, measure: Measure) -> None:
+        """A figure of another part, read when somebody asks."""
+        self._gauges.append((name, text, measure))
+
+    def add_counter(self, name: str, text: str, measure: Measure) -> None:
+        self._counters.append((name, text, measure))
 
     def answered(self, request: Request, status: int) -> None:
         self._requests[*labels_of(self._served, request), str(status)] += 1
@@ -72,9 +70,9 @@ class Metrics(Collector):
         yield objects
         yield watches
         yield GaugeMetricFamily("podium_store_version", "The newest resource version.", value=self._store.version)
-        for name, (text, measure) in self._gauges.items():
+        for name, text, measure in self._gauges:
             yield GaugeMetricFamily(name, text, value=measure())
-        for name, (text, measure) in self._counters.items():
+        for name, text, measure in self._counters:
             yield CounterMetricFamily(name, text, value=measure())
 
 

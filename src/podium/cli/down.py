@@ -1,0 +1,40 @@
+"""`podium down`: ends an embedded cluster that was started elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from podium.cli.options import data_dir_option
+
+
+@click.command()
+@data_dir_option
+@click.option("--keep", is_flag=True, help="Leave pods running that are processes of this machine.")
+@click.option("--timeout", type=float, default=30.0, show_default=True, help="Seconds to wait for its end.")
+@click.pass_context
+def down(ctx: click.Context, data_dir: Path | None, keep: bool, timeout: float) -> None:
+    """Stop the cluster that runs on a data directory.
+
+    Its state stays: the next `podium up` on the same directory continues where it was.
+    """
+    import os
+    import signal
+    import time
+
+    from podium.embedded.data_directory import DataDirectory, default_directory, holder
+    from podium.errors import UsageError
+
+    directory = DataDirectory(data_dir or default_directory())
+    pid = holder(directory)
+    if not pid:
+        raise UsageError(f"no cluster is running on {directory.path}")
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + timeout
+    while holder(directory) == pid:
+        if time.monotonic() > deadline:
+            click.echo(f"podium: the cluster on {directory.path} (pid {pid}) is still stopping", err=True)
+            ctx.exit(3)
+        time.sleep(0.05)
+    click.echo(f"stopped the cluster on {directory.path}")

@@ -1,0 +1,76 @@
+"""The entrance: `podium COMMAND`.
+
+Commands are imported when they are named, and what they need when they run, so that `podium --help` and shell
+completion answer at once.  Errors that podium says on purpose are one sentence on stderr.  Exit codes: 0 done,
+1 failed, 2 wrong usage, 3 timed out.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from podium.errors import PodiumError, UsageError
+
+DONE, FAILED, WRONG_USAGE, TIMED_OUT = 0, 1, 2, 3
+
+_COMMANDS = ("demo", "down", "up", "version")
+
+
+class _Commands(click.Group):
+    """The commands by name: each is the function of that name in the module of that name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"podium.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def podium() -> None:
+    """A batch scheduler for AI jobs on Kubernetes, and a Kubernetes to try it on.
+
+    Begin with `podium up --nodes 8 --gpus-per-node 8`, or look at `podium demo`.
+    """
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command; returns the exit code."""
+    try:
+        code = podium.main(arguments, prog_name="podium", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else error.format_message())
+        return WRONG_USAGE
+    except click.ClickException as error:
+        _complain(error.format_message())
+        return WRONG_USAGE
+    except UsageError as error:
+        _complain(str(error))
+        return WRONG_USAGE
+    except PodiumError as error:
+        _complain(str(error))
+        return FAILED
+    except (click.Abort, KeyboardInterrupt):
+        _complain("interrupted")
+        return FAILED
+    return code if isinstance(code, int) else DONE
+
+
+def _complain(sentence: str) -> None:
+    click.echo(f"podium: {sentence}", err=True)
+
+
+if __name__ == "__main__":
+    main()

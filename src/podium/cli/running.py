@@ -1,0 +1,48 @@
+"""Running an embedded cluster in the foreground of a command: event loop, signals, log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+from podium.embedded.cluster import EmbeddedCluster, Settings
+
+Work = Callable[[EmbeddedCluster, asyncio.Event], Awaitable[int]]
+
+
+def run_cluster(settings: Settings, work: Work) -> int:
+    """Starts a cluster, does `work` with it, stops it; returns what `work` returns.
+
+    `work` gets an event that SIGINT and SIGTERM set.  The cluster is stopped in order after either.
+    """
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_run(settings, work))
+
+
+async def _run(settings: Settings, work: Work) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with EmbeddedCluster(settings) as cluster:
+        return await work(cluster, stop)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def set_up_logging(verbose: bool) -> None:
+    """Warnings only, unless more is asked for: a cluster that is well says nothing."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )

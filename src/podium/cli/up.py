@@ -1,0 +1,93 @@
+"""`podium up`: an embedded cluster in the foreground, until Ctrl-C or `podium down`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.cli.options import data_dir_option
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from podium.embedded.cluster import EmbeddedCluster
+
+DEFAULT_PORT = 6443
+
+
+@click.command()
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Simulated nodes node-000, node-001 ...; those that exist already stay as they are.  [default: 1]",
+)
+@click.option(
+    "--nodes-file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Simulated nodes as a YAML file describes them: a list of groups with name, count, cpu, memory, gpus ...",
+)
+@click.option(
+    "--gpus-per-node", type=click.IntRange(min=0), default=0, metavar="G", help="GPUs of each of N nodes."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port of the API server on 127.0.0.1; 0 takes a free one.",
+)
+@data_dir_option
+@click.option("--in-memory", is_flag=True, help="Keep nothing: state and kubeconfig end with the cluster.")
+@click.option("-v", "--verbose", is_flag=True, help="Log what the cluster does.")
+def up(
+    nodes: int | None,
+    nodes_file: Path | None,
+    gpus_per_node: int,
+    port: int,
+    data_dir: Path | None,
+    in_memory: bool,
+    verbose: bool,
+) -> None:
+    """Start a Kubernetes API server with simulated nodes in this process.
+
+    It prints the path of a kubeconfig to use with kubectl.  Ctrl-C stops it; the next `podium up` on the same data
+    directory continues where it was.
+    """
+    from podium.cli.running import run_cluster, set_up_logging
+    from podium.embedded.cluster import Settings
+    from podium.embedded.nodes.nodes_file import check_count, read_shapes
+    from podium.embedded.nodes.shapes import Shape
+    from podium.errors import UsageError
+
+    if in_memory and data_dir is not None:
+        raise UsageError("--in-memory and --data-dir exclude each other")
+    if nodes_file is not None and (nodes is not None or gpus_per_node):
+        raise UsageError(
+            "--nodes-file says how many nodes there are and what they have: leave out the other flags"
+        )
+    if nodes_file is not None:
+        shapes = read_shapes(nodes_file.read_text(), str(nodes_file))
+    else:
+        shapes = [Shape(count=1 if nodes is None else nodes, gpus=gpus_per_node)]
+        check_count(shapes, "--nodes")
+    set_up_logging(verbose)
+    settings = Settings(port=port, nodes=tuple(shapes), data_dir=data_dir, in_memory=in_memory)
+    run_cluster(settings, _serve)
+
+
+async def _serve(cluster: EmbeddedCluster, stop: asyncio.Event) -> int:
+    _greet(cluster)
+    await stop.wait()
+    return 0
+
+
+def _greet(cluster: EmbeddedCluster) -> None:
+    count = cluster.node_count
+    click.echo(f"the cluster is ready: {count} simulated node{'' if count == 1 else 's'}, API at {cluster.url}")
+    click.echo(f"kubeconfig: {cluster.kubeconfig}")
+    click.echo(f"try: kubectl --kubeconfig {cluster.kubeconfig} get nodes")
+    click.echo("Ctrl-C stops it")

@@ -1,0 +1,138 @@
+"""The assembly: a whole cluster in one process.
+
+    data directory (locked) - log - store - API --+-- HTTPS server            kubectl and everybody else
+                                                  +-- in-process transport    controllers, kubelets, scheduler
+
+Parts are started from left to right and stopped from right to left, so that whoever writes is gone before what it
+writes to.  Nothing of an existing data directory is touched before its lock, the port and the database have been
+found good.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import time
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import msgspec
+
+from podium.embedded.access import gate_for
+from podium.embedded.api import Api
+from podium.embedded.bootstrap import bootstrap
+from podium.embedded.certificates import load_identity
+from podium.embedded.data_directory import DataDirectory, Lock, default_directory
+from podium.embedded.http_server import HttpServer, listen
+from podium.embedded.identities import RandomIdentities
+from podium.embedded.kinds import builtin_kinds
+from podium.embedded.local import LocalTransport
+from podium.embedded.log import MemoryLog, SqliteLog
+from podium.embedded.metrics import Metrics
+from podium.embedded.nodes.addresses import MOST_NODES, pod_range
+from podium.embedded.nodes.shapes import Shape, node_document
+from podium.embedded.objects import Objects
+from podium.embedded.registry import Registry
+from podium.embedded.store import Store
+from podium.kube.kubeconfig import write_kubeconfig
+from podium.kube.resources import NODES
+from podium.kube.transport import Transport
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What `podium up` was told."""
+
+    port: int = 0
+    nodes: tuple[Shape, ...] = ()
+    data_dir: Path | None = None
+    in_memory: bool = False
+
+
+class EmbeddedCluster:
+    """A running cluster: use it as an async context manager."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._parts = AsyncExitStack()
+
+    async def __aenter__(self) -> EmbeddedCluster:
+        try:
+            await self._start()
+        except BaseException:
+            await self._parts.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._parts.aclose()
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def node_count(self) -> int:
+        return len(self.api.store.bucket(NODES).objects)
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.directory.kubeconfig
+
+    async def _start(self) -> None:
+        settings, parts = self._settings, self._parts
+        if settings.in_memory:
+            temporary = parts.enter_context(tempfile.TemporaryDirectory(prefix="podium-"))
+            self.directory = DataDirectory(Path(temporary))
+        else:
+            self.directory = DataDirectory((settings.data_dir or default_directory()).absolute())
+        parts.callback(Lock(self.directory).close)
+        sock = listen(settings.port)
+        parts.callback(sock.close)
+        self.port: int = sock.getsockname()[1]
+
+        log, store = _open_log(self.directory, settings.in_memory)
+        parts.callback(log.close)
+        registry = Registry(builtin_kinds())
+        metrics = Metrics(store, registry)
+        self.api = Api(store, registry, time.time, RandomIdentities(), endpoints={"/metrics": metrics.answer})
+        bootstrap(self.api.objects, self.port)
+        _register_nodes(self.api.objects, settings.nodes)
+        # What has been read stays: the collector need not walk through it again and again.
+        gc.collect()
+        gc.freeze()
+
+        identity = load_identity(self.directory.pki)
+        server = HttpServer(self.api.handle, log, gate_for(identity.token, self.port), on_answer=metrics.answered)
+        metrics.add_gauge("podium_connections", "Open connections.", lambda: server.connections)
+        metrics.add_gauge("podium_answers_waiting", "Answers that wait for the disk.", lambda: server.waiting)
+        await server.start(sock, identity.server_context())
+        parts.push_async_callback(server.close)
+
+        self.transport: Transport = LocalTransport(self.api.handle, log)
+        write_kubeconfig(self.kubeconfig, self.url, identity.authority, identity.token, "podium")
+
+
+def _open_log(directory: DataDirectory, in_memory: bool) -> tuple[MemoryLog | SqliteLog, Store]:
+    if in_memory:
+        memory = MemoryLog()
+        return memory, Store(memory)
+    log = SqliteLog(directory.database)
+    return log, log.restore()
+
+
+def _register_nodes(objects: Objects, shapes: Iterable[Shape]) -> None:
+    """Creates the nodes that are not there yet; whatever became of the others since, they stay as they are."""
+    kind = objects.registry.find(NODES.group, NODES.version, NODES.plural)
+    assert kind is not None
+    names: set[str] = set()
+    ranges: set[str] = set()
+    for record in objects.store.scan(NODES):
+        names.add(record.name)
+        ranges.add(record.document().get("spec", {}).get("podCIDR", ""))
+    free = (index for index in range(MOST_NODES) if pod_range(index) not in ranges)
+    for shape in shapes:
+        for number in range(shape.count):
+            name = f"{shape.name}-{number:03d}"
+            if name not in names:
+                objects.create(kind, "", node_document(shape, name, next(free), objects.clock()))
