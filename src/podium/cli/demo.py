@@ -45,7 +45,7 @@ async def _tour(cluster: EmbeddedCluster, stop: asyncio.Event, timeout: float) -
     import time
 
     from podium.cli.examples import example_documents
-    from podium.cli.main import DONE, FAILED, TIMED_OUT
+    from podium.cli.exits import DONE, FAILED, TIMED_OUT
     from podium.cli.progress import Display, State, observe
     from podium.kube.client import Client
 
@@ -64,11 +64,11 @@ async def _tour(cluster: EmbeddedCluster, stop: asyncio.Event, timeout: float) -
             display.show(picture)
             if all(workload.state is not State.GOING for workload in picture.workloads):
                 break
-            if stop.is_set() or time.monotonic() > deadline:
+            if stop.is_set() or cluster.failed.is_set() or time.monotonic() > deadline:
                 break
             await asyncio.sleep(_LOOK_AGAIN)
     display.summarise(picture)
-    if any(workload.state is State.FAILED for workload in picture.workloads) or stop.is_set():
+    if stop.is_set() or cluster.failed.is_set() or any(each.state is State.FAILED for each in picture.workloads):
         return FAILED
     if any(workload.state is State.GOING for workload in picture.workloads):
         click.echo(f"podium: not everything came to its end within {timeout:g} seconds", err=True)

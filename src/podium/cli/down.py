@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from podium.cli.exits import TIMED_OUT
 from podium.cli.options import data_dir_option
 
 
@@ -35,6 +36,6 @@ def down(ctx: click.Context, data_dir: Path | None, keep: bool, timeout: float) 
     while holder(directory) == pid:
         if time.monotonic() > deadline:
             click.echo(f"podium: the cluster on {directory.path} (pid {pid}) is still stopping", err=True)
-            ctx.exit(3)
+            ctx.exit(TIMED_OUT)
         time.sleep(0.05)
     click.echo(f"stopped the cluster on {directory.path}")

@@ -12,9 +12,8 @@ import sys
 
 import click
 
+from podium.cli.exits import DONE, FAILED, WRONG_USAGE
 from podium.errors import PodiumError, UsageError
-
-DONE, FAILED, WRONG_USAGE, TIMED_OUT = 0, 1, 2, 3
 
 _COMMANDS = ("demo", "down", "up", "version")
 

@@ -31,6 +31,14 @@ async def _run(settings: Settings, work: Work) -> int:
         return await work(cluster, stop)
 
 
+async def first_of(*events: asyncio.Event) -> None:
+    """Until one of the events is set."""
+    tasks = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+
+
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop

@@ -43,7 +43,9 @@ DEFAULT_PORT = 6443
 @data_dir_option
 @click.option("--in-memory", is_flag=True, help="Keep nothing: state and kubeconfig end with the cluster.")
 @click.option("-v", "--verbose", is_flag=True, help="Log what the cluster does.")
+@click.pass_context
 def up(
+    ctx: click.Context,
     nodes: int | None,
     nodes_file: Path | None,
     gpus_per_node: int,
@@ -76,13 +78,16 @@ def up(
         check_count(shapes, "--nodes")
     set_up_logging(verbose)
     settings = Settings(port=port, nodes=tuple(shapes), data_dir=data_dir, in_memory=in_memory)
-    run_cluster(settings, _serve)
+    ctx.exit(run_cluster(settings, _serve))
 
 
 async def _serve(cluster: EmbeddedCluster, stop: asyncio.Event) -> int:
+    from podium.cli.exits import DONE, FAILED
+    from podium.cli.running import first_of
+
     _greet(cluster)
-    await stop.wait()
-    return 0
+    await first_of(stop, cluster.failed)
+    return FAILED if cluster.failed.is_set() else DONE
 
 
 def _greet(cluster: EmbeddedCluster) -> None:

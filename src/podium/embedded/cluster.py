@@ -10,7 +10,9 @@ found good.
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import logging
 import tempfile
 import time
 from collections.abc import Iterable
@@ -23,7 +25,9 @@ from podium.embedded.access import gate_for
 from podium.embedded.api import Api
 from podium.embedded.bootstrap import bootstrap
 from podium.embedded.certificates import load_identity
+from podium.embedded.controllers import all_controllers
 from podium.embedded.data_directory import DataDirectory, Lock, default_directory
+from podium.embedded.driver import Driver
 from podium.embedded.http_server import HttpServer, listen
 from podium.embedded.identities import RandomIdentities
 from podium.embedded.kinds import builtin_kinds
@@ -31,13 +35,21 @@ from podium.embedded.local import LocalTransport
 from podium.embedded.log import MemoryLog, SqliteLog
 from podium.embedded.metrics import Metrics
 from podium.embedded.nodes.addresses import MOST_NODES, pod_range
+from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape, node_document
 from podium.embedded.objects import Objects
 from podium.embedded.registry import Registry
+from podium.embedded.standin import FirstFit
 from podium.embedded.store import Store
+from podium.kube.controller import Manager
 from podium.kube.kubeconfig import write_kubeconfig
 from podium.kube.resources import NODES
 from podium.kube.transport import Transport
+
+log = logging.getLogger(__name__)
+
+# Requests of the controllers that may be under way at once: many writes share one commit to the disk.
+_CONCURRENCY = 128
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +65,7 @@ class EmbeddedCluster:
     """A running cluster: use it as an async context manager."""
 
     def __init__(self, settings: Settings) -> None:
+        self.failed = asyncio.Event()  # a part of it has ended by itself
         self._settings = settings
         self._parts = AsyncExitStack()
 
@@ -91,8 +104,8 @@ class EmbeddedCluster:
         parts.callback(sock.close)
         self.port: int = sock.getsockname()[1]
 
-        log, store = _open_log(self.directory, settings.in_memory)
-        parts.callback(log.close)
+        journal, store = _open_log(self.directory, settings.in_memory)
+        parts.callback(journal.close)
         registry = Registry(builtin_kinds())
         metrics = Metrics(store, registry)
         self.api = Api(store, registry, time.time, RandomIdentities(), endpoints={"/metrics": metrics.answer})
@@ -103,22 +116,49 @@ class EmbeddedCluster:
         gc.freeze()
 
         identity = load_identity(self.directory.pki)
-        server = HttpServer(self.api.handle, log, gate_for(identity.token, self.port), on_answer=metrics.answered)
-        metrics.add_gauge("podium_connections", "Open connections.", lambda: server.connections)
-        metrics.add_gauge("podium_answers_waiting", "Answers that wait for the disk.", lambda: server.waiting)
+        server = HttpServer(
+            self.api.handle, journal, gate_for(identity.token, self.port), on_answer=metrics.answered
+        )
+        _measure(metrics, server, journal)
         await server.start(sock, identity.server_context())
         parts.push_async_callback(server.close)
 
-        self.transport: Transport = LocalTransport(self.api.handle, log)
+        self.transport: Transport = LocalTransport(self.api.handle, journal)
+        await self._start_machine()
         write_kubeconfig(self.kubeconfig, self.url, identity.authority, identity.token, "podium")
+
+    async def _start_machine(self) -> None:
+        """Controllers, kubelets and scheduler in one machine: they share one view of the cluster."""
+        machine = Manager([*all_controllers(), *simulated_kubelets(), FirstFit()])
+        driver = Driver(self.transport, machine, concurrency=_CONCURRENCY, custom_resources=True)
+        task = asyncio.create_task(driver.run(), name="machine")
+        task.add_done_callback(self._machine_ended)
+        self._parts.push_async_callback(_cancel, task)
+
+    def _machine_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            log.critical("the controllers ended by an error of their own", exc_info=task.exception())
+            self.failed.set()
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def _measure(metrics: Metrics, server: HttpServer, journal: MemoryLog | SqliteLog) -> None:
+    metrics.add_gauge("podium_connections", "Open connections.", lambda: server.connections)
+    metrics.add_gauge("podium_answers_waiting", "Answers that wait for the disk.", lambda: server.waiting)
+    metrics.add_counter("podium_log_commits", "Group commits of the log.", lambda: journal.commits)
+    metrics.add_counter("podium_log_commit_seconds", "Time spent in them.", lambda: journal.commit_seconds)
 
 
 def _open_log(directory: DataDirectory, in_memory: bool) -> tuple[MemoryLog | SqliteLog, Store]:
     if in_memory:
         memory = MemoryLog()
         return memory, Store(memory)
-    log = SqliteLog(directory.database)
-    return log, log.restore()
+    stored = SqliteLog(directory.database)
+    return stored, stored.restore()
 
 
 def _register_nodes(objects: Objects, shapes: Iterable[Shape]) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,6 +66,8 @@ class MemoryLog:
     """A log that forgets: for `--in-memory`, tests and the simulator."""
 
     failure: StorageError | None = None
+    commits = 0
+    commit_seconds = 0.0
 
     def append(self, resource: Resource, record: Record, deleted: bool) -> int:
         return 0
@@ -85,6 +88,8 @@ class SqliteLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.failure: StorageError | None = None
+        self.commits = 0
+        self.commit_seconds = 0.0
         self._connection = _open(path)
         self._resource_ids: dict[Resource, int] = {}
         self._last = 0
@@ -177,11 +182,14 @@ class SqliteLog:
             closing = self._closing
             batch = [self._queue.popleft() for _ in range(len(self._queue))]
             if batch:
+                began = time.perf_counter()
                 try:
                     self._commit(batch)
                     written += len(batch)
                 except sqlite3.Error as error:
                     self.failure = StorageError(f"{self.path} cannot be written: {error}")
+                self.commits += 1
+                self.commit_seconds += time.perf_counter() - began
                 if self._loop is None:
                     # Nobody has waited yet, so nobody needs waking; the number alone must be right.
                     self._durable = written
