@@ -136,9 +136,7 @@ class Manager:
     def __init__(self, controllers: Iterable[Controller]) -> None:
         self.cache = Cache()
         self._work = {
-            c.name: _Work(
-                controller=c, universal=isinstance(c, Universal), recorder=Recorder(f"{c.name}-controller")
-            )
+            c.name: _Work(controller=c, universal=isinstance(c, Universal), recorder=Recorder(_component(c)))
             for c in controllers
         }
         self._turns = deque(self._work)  # who comes first in the next `run`
@@ -354,6 +352,11 @@ class Manager:
             if self._work[name].timers.get(key) == at:
                 return
             heapq.heappop(self._heap)
+
+
+def _component(controller: Controller) -> str:
+    """Who tells an event.  Controllers that play another component than the controller manager say which."""
+    return str(getattr(controller, "component", f"{controller.name}-controller"))
 
 
 def _waves(changes: tuple[Change, ...]) -> deque[list[Change]]:

@@ -350,12 +350,17 @@ class ContainerImage(_View):
     size_bytes: int = 0
 
 
+class NodeSystemInfo(_View):
+    kubelet_version: str = ""
+
+
 class NodeStatus(_View):
     capacity: dict[str, str | int | float] | None = None
     allocatable: dict[str, str | int | float] | None = None
     conditions: list[Condition] | None = None
     addresses: list[NodeAddress] | None = None
     images: list[ContainerImage] | None = None
+    node_info: NodeSystemInfo = NodeSystemInfo()
 
 
 class Node(Object):
@@ -690,6 +695,46 @@ class LeaseSpec(_View):
 
 class Lease(Object):
     spec: LeaseSpec = LeaseSpec()
+
+
+class DefinitionNames(_View):
+    plural: str = ""
+    kind: str = ""
+
+
+class DefinitionVersion(_View):
+    name: str
+    served: bool = False
+    storage: bool = False
+
+
+class DefinitionSpec(_View):
+    group: str = ""
+    names: DefinitionNames = DefinitionNames()
+    scope: str = "Namespaced"
+    versions: list[DefinitionVersion] = []
+
+
+class DefinitionStatus(_View):
+    conditions: list[Condition] | None = None
+
+
+class CustomResourceDefinition(Object):
+    spec: DefinitionSpec = DefinitionSpec()
+    status: DefinitionStatus = DefinitionStatus()
+
+    @property
+    def served(self) -> Resource | None:
+        """The resource that this definition makes the server serve; None while it does not."""
+        established = condition(self.status.conditions, "Established")
+        if established is None or established.status != "True":
+            return None
+        # The stored version is the one that needs no conversion, if it is served.
+        for version in sorted(self.spec.versions, key=lambda each: not each.storage):
+            if version.served:
+                names, namespaced = self.spec.names, self.spec.scope == "Namespaced"
+                return Resource(self.spec.group, version.name, names.plural, names.kind, namespaced)
+        return None
 
 
 _STRUCTS: dict[Resource, type[Object]] = {

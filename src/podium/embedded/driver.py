@@ -1,0 +1,244 @@
+"""The shell around a sans-IO machine: watches what it needs, carries out what it wants, keeps its time.
+
+    API server --watch--> inbox --observe, forget--> machine --tickets--> queue --requests--> API server
+                                                        ^----------------done----------------'
+
+The driver decides nothing.  One task, the pump, feeds the machine and asks it what to do; a few workers carry the
+changes out.  It is asked for more only while the queue is short, so that it decides on what is known then and not
+on what was known a thousand requests ago.  Everything goes in small portions: whoever shares the event loop (in
+the embedded server: the API) gets its turn in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+import msgspec
+
+from podium.kube.changes import Create, Delete, request_of
+from podium.kube.controller import Ticket
+from podium.kube.deltas import Deleted, Delta, Undecodable
+from podium.kube.reflector import Reflector
+from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
+from podium.kube.status import error_from_body
+from podium.kube.transport import Response, Transport
+from podium.kube.watching import watch
+from podium.kube.wire import CustomResourceDefinition, Object, struct_of
+
+log = logging.getLogger(__name__)
+
+# Events taken in, and keys looked at, before others get their turn.
+_EVENTS_PER_TURN = 500
+_KEYS_PER_TURN = 100
+
+
+class Machine(Protocol):
+    """What can be driven: `kube.controller.Manager` is the one there is."""
+
+    @property
+    def resources(self) -> set[Resource]: ...
+
+    def serve(self, resource: Resource) -> None: ...
+
+    def withdraw(self, resource: Resource) -> None: ...
+
+    def synced(self, resource: Resource) -> None: ...
+
+    def observe(self, resource: Resource, obj: Object) -> None: ...
+
+    def forget(self, resource: Resource, obj: Object) -> None: ...
+
+    def run(self, now: float, budget: int) -> list[Ticket]: ...
+
+    def done(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None: ...
+
+    def next_wake(self, now: float) -> float | None: ...
+
+
+class Driver:
+    """Runs one machine against one API server, until cancelled."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        machine: Machine,
+        *,
+        concurrency: int = 16,
+        custom_resources: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`custom_resources` tells the machine of every custom resource that is served, also of later ones."""
+        self._transport = transport
+        self._machine = machine
+        self._concurrency = concurrency
+        self._custom_resources = custom_resources
+        self._clock = clock
+        self._inbox: deque[Callable[[], None]] = deque()
+        self._queue: asyncio.Queue[Ticket] = asyncio.Queue()
+        self._in_flight = 0
+        self._wake = asyncio.Event()
+        self._watches: dict[Resource, asyncio.Task[None]] = {}
+        self._listed: set[Resource] = set()
+        self._defined: dict[str, Resource] = {}  # by the definition's name
+        self._decoders: dict[Resource, msgspec.json.Decoder[Object]] = {}
+        self._needs_moved = True
+        self._turns = 0  # how often anything was done: for `idle`
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._concurrency):
+                group.create_task(self._work())
+            await self._pump(group)
+
+    async def idle(self, quiet: float = 0.05) -> None:
+        """Until there has been nothing to do for `quiet` seconds and nothing is due.  For tests."""
+        seen = -1
+        while seen != self._turns or not self._resting:
+            seen = self._turns
+            await asyncio.sleep(quiet)
+
+    @property
+    def _resting(self) -> bool:
+        now = self._clock()
+        wake = self._machine.next_wake(now)
+        busy = self._inbox or self._in_flight or self._queue.qsize()
+        return not busy and self._listed >= self._machine.resources and (wake is None or wake > now)
+
+    # --- the machine's side --------------------------------------------------------------------------------
+
+    async def _pump(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            self._wake.clear()
+            if self._needs_moved:
+                self._needs_moved = False
+                self._watch_more(group)
+            for _ in range(min(len(self._inbox), _EVENTS_PER_TURN)):
+                self._inbox.popleft()()
+                self._turns += 1
+            if self._queue.qsize() < self._concurrency:
+                for ticket in self._machine.run(self._clock(), _KEYS_PER_TURN):
+                    self._queue.put_nowait(ticket)
+                    self._turns += 1
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """Until there is something to do; at least for one turn of the event loop."""
+        if self._inbox:
+            await asyncio.sleep(0)
+            return
+        full = self._queue.qsize() >= self._concurrency
+        now = self._clock()
+        wake = None if full else self._machine.next_wake(now)
+        if wake is not None and wake <= now:
+            await asyncio.sleep(0)
+            return
+        try:
+            async with asyncio.timeout(None if wake is None else wake - now):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    def _watch_more(self, group: asyncio.TaskGroup) -> None:
+        """Watches what the machine needs and nothing else; its needs move with the custom resources."""
+        needed = self._machine.resources
+        if self._custom_resources:
+            needed.add(CUSTOMRESOURCEDEFINITIONS)
+        for resource in needed - self._watches.keys():
+            reflector = Reflector(resource, struct_of(resource))
+            sink = partial(self._told, resource)
+            self._watches[resource] = group.create_task(watch(self._transport, reflector, sink))
+        for resource in self._watches.keys() - needed:
+            self._watches.pop(resource).cancel()
+            self._listed.discard(resource)
+
+    def _told(self, resource: Resource, deltas: list[Delta[Object]]) -> None:
+        """What a watch tells.  The first time it is the whole state, even if there is nothing."""
+        for delta in deltas:
+            self._inbox.append(partial(self._take_in, resource, delta))
+        if resource not in self._listed:
+            self._listed.add(resource)
+            self._inbox.append(partial(self._machine.synced, resource))
+        self._wake.set()
+
+    def _take_in(self, resource: Resource, delta: Delta[Object]) -> None:
+        if resource not in self._watches:
+            return  # withdrawn while this was in the inbox
+        if isinstance(delta, Undecodable):
+            log.warning("%s %s/%s cannot be read: %s", resource.group_resource, *delta.key, delta.error)
+            return
+        if resource == CUSTOMRESOURCEDEFINITIONS and self._custom_resources:
+            self._redefine(delta)
+        if not isinstance(delta, Deleted):
+            self._machine.observe(resource, delta.obj)
+        elif delta.obj is not None:
+            self._machine.forget(resource, delta.obj)
+
+    def _redefine(self, delta: Delta[Object]) -> None:
+        """A definition came, changed or went: so did the resource that it defines."""
+        definition = delta.obj if not isinstance(delta, Undecodable) else None
+        if not isinstance(definition, CustomResourceDefinition):
+            return
+        served = None if isinstance(delta, Deleted) else definition.served
+        known = self._defined.get(definition.name)
+        if served == known:
+            return
+        self._needs_moved = True
+        if known is not None:
+            del self._defined[definition.name]
+            self._machine.withdraw(known)
+        if served is not None:
+            self._defined[definition.name] = served
+            self._machine.serve(served)
+
+    # --- the server's side ---------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        while True:
+            ticket = await self._queue.get()
+            self._in_flight += 1
+            result: Object | None = None
+            failure: Exception | None = None
+            try:
+                result = await self._carry_out(ticket)
+            except Exception as error:
+                failure = error
+            self._in_flight -= 1
+            self._turns += 1
+            self._machine.done(ticket, result, failure, self._clock())
+            self._wake.set()
+            # A request within the process may be answered without a pause; others want to go on, too.
+            await asyncio.sleep(0)
+
+    async def _carry_out(self, ticket: Ticket) -> Object | None:
+        """The object as the server answered it; None if there is none, or it is gone."""
+        change = ticket.change
+        response = await self._transport.request(request_of(change))
+        if not 200 <= response.status < 300:
+            raise error_from_body(response.status, response.body)
+        if isinstance(change, Delete):
+            answered = self._read(change.resource, response) if change.name else None
+            return answered if answered is not None and _is_held(answered) else None
+        if isinstance(change, Create) and change.subresource:
+            return None
+        return self._read(change.resource, response)
+
+    def _read(self, resource: Resource, response: Response) -> Object | None:
+        decoder = self._decoders.get(resource)
+        if decoder is None:
+            decoder = self._decoders[resource] = msgspec.json.Decoder(struct_of(resource))
+        try:
+            answered = decoder.decode(response.body)
+        except msgspec.DecodeError:
+            return None  # a Status, or an object that does not fit: the watch will tell
+        return answered if answered.metadata.name else None
+
+
+def _is_held(obj: Object) -> bool:
+    """A deleted object that is still there: something has to let it go first."""
+    return bool(obj.metadata.finalizers or obj.metadata.deletion_grace_period_seconds)

@@ -1,0 +1,108 @@
+"""The file in which users describe the nodes of their cluster: a list of groups of nodes that are alike.
+
+- name: gpu            # names: gpu-0, gpu-1, ...
+  count: 16
+  gpus: 8
+  gpuModel: NVIDIA-H100-80GB-HBM3
+  zone: zone-a
+- name: cpu
+  count: 4
+  cpu: 32
+  memory: 128Gi
+  taints: [{key: dedicated, value: batch, effect: NoSchedule}]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import yaml
+
+from podium.embedded.nodes.addresses import MOST_NODES
+from podium.embedded.nodes.shapes import Shape
+from podium.errors import UsageError
+from podium.kube.names import (
+    check_annotation_key,
+    check_dns_subdomain,
+    check_label_value,
+    check_qualified_name,
+)
+from podium.kube.quantity import QuantityError, parse_units
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def read_shapes(text: str, source: str) -> list[Shape]:
+    """The groups that a nodes file describes.  `source` names the file in complaints."""
+    try:
+        document = yaml.load(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as error:
+        raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
+    try:
+        shapes = msgspec.convert(document if document is not None else [], list[Shape])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{source}: {error}") from None
+    names: set[str] = set()
+    for index, shape in enumerate(shapes):
+        complaint = check_shape(shape)
+        if complaint:
+            raise UsageError(f"{source}: $[{index}].{complaint}")
+        if shape.name in names:
+            raise UsageError(f"{source}: $[{index}].name: {shape.name!r} is used by two groups")
+        names.add(shape.name)
+    check_count(shapes, source)
+    return shapes
+
+
+def check_count(shapes: Iterable[Shape], source: str) -> None:
+    """There are addresses for so many nodes only."""
+    total = sum(shape.count for shape in shapes)
+    if total > MOST_NODES:
+        raise UsageError(f"{source}: {total} nodes are more than the {MOST_NODES} that can be simulated")
+
+
+def check_shape(shape: Shape) -> str:
+    """The first thing that is wrong with a group, as `field: sentence`; empty if nothing is."""
+    told = check_dns_subdomain(f"{shape.name}-{max(shape.count - 1, 0)}")
+    if told:
+        return f"name: {told}"
+    for field, number in (("count", shape.count), ("gpus", shape.gpus), ("pods", shape.pods)):
+        if number < 0:
+            return f"{field}: {number} is less than 0"
+    quantities = {"cpu": shape.cpu, "memory": shape.memory, "ephemeralStorage": shape.ephemeral_storage}
+    quantities |= {f"resources[{name}]": quantity for name, quantity in shape.resources.items()}
+    for field, quantity in quantities.items():
+        try:
+            if quantity != "" and parse_units(quantity) < 0:
+                return f"{field}: {quantity} is less than 0"
+        except QuantityError as error:
+            return f"{field}: {error}"
+    return _check_names(shape)
+
+
+def _check_names(shape: Shape) -> str:
+    for name in shape.resources:
+        if told := check_qualified_name(name):
+            return f"resources[{name}]: {told}"
+    for key, value in shape.labels.items():
+        if told := check_qualified_name(key) or check_label_value(value):
+            return f"labels[{key}]: {told}"
+    for key in shape.annotations:
+        if told := check_annotation_key(key):
+            return f"annotations[{key}]: {told}"
+    values = {
+        "gpuModel": shape.gpu_model,
+        "zone": shape.zone,
+        "rack": shape.rack,
+        "instanceType": shape.instance_type,
+    }
+    for field, value in values.items():
+        if told := check_label_value(value):
+            return f"{field}: {told}"
+    for index, taint in enumerate(shape.taints):
+        if told := check_qualified_name(taint.key) or check_label_value(taint.value):
+            return f"taints[{index}]: {told}"
+        if taint.effect not in _EFFECTS:
+            return f"taints[{index}].effect: {taint.effect!r} is none of {', '.join(_EFFECTS)}"
+    return ""
