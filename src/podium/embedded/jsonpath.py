@@ -17,7 +17,7 @@ import msgspec
 
 Step = Callable[[Any], Iterable[Any]]
 
-_NAME = re.compile(r"(?:\\.|[^.\[\]\\'\"()@?*\s])+")
+_NAME = re.compile(r"(?:\\.|[^.\[\]\\'\"()@?*=<>!\s])+")
 _SLICE = re.compile(r"(-?\d*):(-?\d*)(?::(-?\d+))?")
 _QUOTED = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
 _COMPARISON = re.compile(r"(.+?)\s*(==|!=|<=|>=|<|>)\s*(.+)", re.DOTALL)

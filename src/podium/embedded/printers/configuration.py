@@ -103,7 +103,7 @@ def _endpoint_texts(subsets: list[Document]) -> Iterator[str]:
 
 
 def endpoint_slice_cells(endpoint_slice: Document, now: float) -> list[Any]:
-    ports = (str(port.get("port") or port.get("name") or "*") for port in items(endpoint_slice, "ports"))
+    ports = (str(port.get("port") or port.get("name", "*")) for port in items(endpoint_slice, "ports"))
     addresses = (a for e in items(endpoint_slice, "endpoints") for a in e.get("addresses") or ())
     return [
         name_of(endpoint_slice),
