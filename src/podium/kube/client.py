@@ -6,6 +6,8 @@ reflector; what writes in bulk hands `Change`s to `carry_out`.
 
 from __future__ import annotations
 
+import asyncio
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -89,6 +91,8 @@ class Client:
         propagation: str = "",
     ) -> Document | None:
         """The object as it stands if it goes later (grace period, finalizers); None if it is gone."""
+        if not name:
+            raise ValueError("a delete without a name would be the whole collection")
         return await self.carry_out(Delete(resource, namespace, name, uid, grace, propagation))
 
     async def delete_collection(
@@ -108,17 +112,18 @@ class Client:
         groups = [ServedGroup("", ("v1",))]
         document = _document(await self._ok(Request("GET", "/apis")))
         groups += [ServedGroup.read(each) for each in document.get("groups") or ()]
-        found: Resources = []
-        for group in groups:
-            for version in group.versions:
-                response = await self.transport.request(Request("GET", group.path(version)))
-                if response.status != 200:
-                    continue  # an extension server that is down hides its own kinds only
-                hits = matching(name, group.name, version, _document(response))
-                if hits:
-                    found += hits
-                    break
-        return found
+        found = await asyncio.gather(*(self._find_in(group, name) for group in groups))
+        return list(chain.from_iterable(found))
+
+    async def _find_in(self, group: ServedGroup, name: str) -> Resources:
+        for version in group.versions:
+            response = await self.transport.request(Request("GET", group.path(version)))
+            if response.status != 200:
+                continue  # an extension server that is down hides its own kinds only
+            found = matching(name, group.name, version, _document(response))
+            if found:
+                return found
+        return []
 
     async def _pages(self, path: str, query: Query) -> Documents:
         found: Documents = []

@@ -3,8 +3,8 @@
 Sans-IO.  A driver (`kube.watching`) asks `next` what to do, does it, and tells the result:
 
     next(now)  ->  Ask(request)      fetch it, then call `page(status, body, now)`
-                   Follow(request)   open it, call `line(data, now)` for each line while `following`,
-                                     `stalled(now)` after `stall` seconds of silence
+                   Follow(request)   open it, call `opened(now)` when the server agrees, `line(data, now)` for each
+                                     line while `following`, `stalled(now)` after `stall` seconds of silence
                    Pause(until)      nothing to do before that time, unless poked
     closed(error, now)               no answer came, the watch ended (None) or was refused (ApiError)
 
@@ -110,7 +110,9 @@ class Reflector(Generic[T]):
         self._stall = stall
         self._reader = Reader(struct)
         self._dice = Dice(seed ^ zlib.crc32(self._path.encode()))
-        self._backoff = Backoff(self._dice)
+        self._failures = Backoff(self._dice)
+        # Apart from failures: a history that is gone after an outage is no reason to wait for the new list.
+        self._surprises = Backoff(self._dice)
         self._wake_at = float("-inf")
         # The list under way.
         self._listing = True
@@ -190,12 +192,17 @@ class Reflector(Generic[T]):
         self._paged = True
         self._newest = False
         self.version = page.version
+        self.counters.relists += self.counters.lists > 0
         self.counters.lists += 1
-        self.counters.relists += self.synced
         self.synced = True
         self.absent = self.forbidden = False
         self.trouble = ""
         return self.objects.replace(entries)
+
+    def opened(self, now: float) -> None:
+        """The server has accepted the watch."""
+        self._opened_at = now
+        self.trouble = ""
 
     def line(self, data: bytes, now: float) -> list[Delta[T]]:
         """One line of the watch.  Check `following` afterwards: an error event ends it."""
@@ -211,7 +218,6 @@ class Reflector(Generic[T]):
             self._watch_refused(event, now)
             return []
         self._lines += 1
-        self.trouble = ""
         if isinstance(event, Bookmark):
             self._advance(event.version)
         elif isinstance(event, Changed):
@@ -231,7 +237,7 @@ class Reflector(Generic[T]):
             if error is not None or (short and not self._lines):
                 self._fail(str(error or "the watch ended at once"), now)
             elif short:
-                self._wake_at = now + self._backoff.after_surprise(now)
+                self._wake_at = now + self._surprises.after_surprise(now)
 
     def stalled(self, now: float) -> None:
         """Not a line for too long.  It takes that long to notice, so there is no need to wait further."""
@@ -266,18 +272,18 @@ class Reflector(Generic[T]):
             self._restart_list()
             self.version = ""
             self.absent, self.forbidden = True, False
-            self._set_aside(error, now)
+            self._set_aside("the server does not have this kind", now)
             return self.objects.replace(())
         if error.code == 403:
             self._restart_list()
             self.forbidden, self.absent = True, False
-            self._set_aside(error, now)
+            self._set_aside(error.message, now)
         elif _version_unusable(error) and self._more:
             self._restart_list()
             self._paged = False
         elif _version_unusable(error) and not self._newest:
             self._newest = True
-            self._wake_at = now + self._backoff.after_surprise(now)
+            self._wake_at = now + self._surprises.after_surprise(now)
         else:
             self._fail(error.message, now, _retry_after(error))
         return []
@@ -286,13 +292,13 @@ class Reflector(Generic[T]):
         self._watch = None
         if _version_unusable(error):
             self._listing = self._newest = True
-            self._wake_at = now + self._backoff.after_surprise(now)
+            self._wake_at = now + self._surprises.after_surprise(now)
         elif error.code == 404:
             self._listing = True  # the list finds out whether the kind is gone
-            self._wake_at = now + self._backoff.after_surprise(now)
+            self._wake_at = now + self._surprises.after_surprise(now)
         elif error.code == 403:
             self._listing = self.forbidden = True
-            self._set_aside(error, now)
+            self._set_aside(error.message, now)
         else:
             self._fail(error.message, now, _retry_after(error))
 
@@ -300,18 +306,20 @@ class Reflector(Generic[T]):
         self._entries = []
         self._more = ""
 
-    def _set_aside(self, error: ApiError, now: float) -> None:
+    def _set_aside(self, why: str, now: float) -> None:
         """Counts as synced, so that nobody waits for this kind; looked at again from time to time."""
         self.synced = True
         self._listing = True
         self._paged = True
         self._wake_at = now + ABSENT_SECONDS
-        self.trouble = error.message
+        self.trouble = why
 
-    def _fail(self, why: str, now: float, at_least: float = 0.0) -> None:
+    def _fail(self, why: str, now: float, asked: float = 0.0) -> None:
+        """Waits as long as the server asked for (one that is starting up says a second), or by our own rule."""
         self.counters.errors += 1
         self.trouble = why
-        self._wake_at = now + max(at_least, self._backoff.after_failure(now))
+        delay = asked * self._dice.between(1.0, 1.5) if asked else self._failures.after_failure(now)
+        self._wake_at = now + delay
 
 
 def _newer(version: str, than: str) -> bool:

@@ -76,6 +76,7 @@ async def _follow(
                 body = b"".join([line async for line in stream.lines()])
                 reflector.closed(error_from_body(stream.status, body), clock())
                 return
+            reflector.opened(clock())
             fed_at = loop.time()
             async for line in stream.lines():
                 # Moving a timer for every line of a burst would cost more than reading it.
