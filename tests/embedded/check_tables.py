@@ -1,7 +1,8 @@
-"""Compares the recorded table cases with a running API server: `python -m tests.embedded.check_tables URL TOKEN`.
+"""Compares the recorded table cases with a real API server: `python -m tests.embedded.check_tables`.
 
-Creates every object in the namespace `default` (with its status, and deleted where the case says so), asks for
-it as a Table, and prints each cell that differs.  Exit code 1 if there is any.
+Starts a control plane without controllers, which would change what the cases say.  Creates every object in the
+namespace `default` (with its status, and deleted where the case says so), asks for it as a Table, and prints
+each cell that differs.  Exit code 1 if there is any.
 """
 
 from __future__ import annotations
@@ -9,25 +10,26 @@ from __future__ import annotations
 import json
 import ssl
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import Any
 
+from tests.controlplane.server import ControlPlane
 from tests.embedded.table_cases import Case, Document, table_cases
 
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 class Server:
-    """Just enough of a client; certificates are not looked at, since the server is on this machine."""
+    """Just enough of a client."""
 
-    def __init__(self, url: str, token: str) -> None:
-        self._url = url
-        self._token = token
-        self._context = ssl.create_default_context()
-        self._context.check_hostname = False
-        self._context.verify_mode = ssl.CERT_NONE
+    def __init__(self, plane: ControlPlane) -> None:
+        self._url = plane.url
+        self._token = plane.token
+        self._context = ssl.create_default_context(cafile=str(plane.ca))
 
     def call(self, method: str, path: str, body: Document | None = None, accept: str = "application/json") -> Any:
         request = urllib.request.Request(
@@ -72,15 +74,15 @@ def differences(server: Server, case: Case) -> list[str]:
 
 
 def main() -> int:
-    url, token = sys.argv[1:]
-    server = Server(url, token)
     found: list[str] = []
-    cases = table_cases(time.time())
-    for case in cases:
-        try:
-            found += differences(server, case)
-        except RuntimeError as error:
-            found.append(str(error))
+    with tempfile.TemporaryDirectory() as directory, ControlPlane(Path(directory)) as plane:
+        server = Server(plane)
+        cases = table_cases(time.time())
+        for case in cases:
+            try:
+                found += differences(server, case)
+            except RuntimeError as error:
+                found.append(str(error))
     print("\n".join(found))
     print(f"{len(cases)} objects, {len(found)} differences")
     return 1 if found else 0
