@@ -12,17 +12,19 @@ from podium.kube.resources import Resource
 
 Document = dict[str, Any]
 
-# The storage class of the simulated provisioner, so that a claim without a class is served.
-_STORAGE_CLASS: Document = {
-    "apiVersion": "storage.k8s.io/v1",
-    "kind": "StorageClass",
-    "metadata": {
-        "name": "standard",
-        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
-    },
-    "provisioner": "podium.dev/simulated",
-    "volumeBindingMode": "WaitForFirstConsumer",
-}
+
+def _storage_class() -> Document:
+    """The storage class of the simulated provisioner, so that a claim without a class is served."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": "standard",
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": "podium.dev/simulated",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
 
 
 def _namespace(name: str) -> Document:
@@ -70,7 +72,7 @@ def _objects(port: int) -> list[tuple[Resource, Document]]:
                 f"{critical} run in the cluster, but can be moved to another node if necessary.",
             ),
         ),
-        (r.STORAGECLASSES, _STORAGE_CLASS),
+        (r.STORAGECLASSES, _storage_class()),
         (r.SERVICES, service),
     ]
 
