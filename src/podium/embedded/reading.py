@@ -78,9 +78,10 @@ class Filter:
         except ValueError as error:
             raise status.bad_request(str(error)) from None
         try:
-            self._fields = selectors.parse_fields(fields).requirements if fields else []
+            parsed = selectors.parse_fields(fields).requirements if fields else ()
         except ValueError as error:
             raise status.bad_request(str(error)) from None
+        self._fields = [(each.path, each.operator, each.value) for each in parsed]
         known = ("metadata.name", "metadata.namespace", *_FIELDS.get(kind.resource, ()))
         known += tuple(path.lstrip(".") for path in kind.selectable_fields)
         for path, _, _ in self._fields:
