@@ -1,0 +1,256 @@
+"""Is the embedded cluster fast enough?  `python -m bench.embedded [creates] [binds] [watchers] [scale]`.
+
+- creates: durable pod creates over HTTPS with 32 clients, beside a real kube-apiserver in the same run
+- binds: durable binds through the in-process transport
+- watchers: 50 watchers on 1,000 changes a second: nothing lost, nothing out of order, nothing late
+- scale: 10,000 nodes and 50,000 pods: memory, restart, and what it costs when nothing happens
+
+Exit code 1 if a figure misses its target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+import uvloop
+
+from bench.pods import pod
+from bench.report import Figure, Report, percentile, publish
+from bench.servers import Running, busy_cpu, podium_up, real_server, resident_bytes
+from podium.embedded.api import Api
+from podium.embedded.bootstrap import bootstrap
+from podium.embedded.identities import RandomIdentities
+from podium.embedded.kinds import builtin_kinds
+from podium.embedded.local import LocalTransport
+from podium.embedded.log import SqliteLog
+from podium.embedded.registry import Registry
+from podium.kube.resources import PODS
+from podium.kube.transport import Request
+
+ROUNDS = 3
+CREATE_SECONDS = 6.0
+BOUND_PODS = 20_000
+BIND_CONCURRENCY = 256
+WATCHERS, CHANGE_RATE, CHANGE_SECONDS = 50, 1000, 30
+NODES, PODS_LOADED = 10_000, 50_000
+SETTLE_SECONDS, IDLE_SECONDS = 120.0, 20.0
+
+
+def load(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "bench.load", *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def result(process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, _ = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"the load generator failed with {process.returncode}")
+    found: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return found
+
+
+# --- creates -----------------------------------------------------------------------------------------------
+
+
+def creates(directory: Path) -> Report:
+    """The two servers take turns, and the median of their rounds counts: the machine may have other work."""
+    rates: dict[str, list[float]] = {"embedded": [], "real": []}
+    latencies: dict[str, list[float]] = {"embedded": [], "real": []}
+    for number in range(ROUNDS):
+        for start in (podium_up, real_server):
+            with start(directory / f"{start.__name__}-{number}") as server:
+                found = result(load("create", str(server.kubeconfig), "--seconds", str(CREATE_SECONDS)))
+            rates[server.name].append(found["count"] / found["seconds"])
+            latencies[server.name] += found["latencies"]
+    ours, theirs = median(rates["embedded"]), median(rates["real"])
+    figures = [
+        Figure("embedded / real", ours / theirs, "x", 0.6),
+        Figure("embedded", ours, "creates/s"),
+        Figure("real kube-apiserver", theirs, "creates/s"),
+    ]
+    for name in ("embedded", "real"):
+        for part in (0.5, 0.99):
+            value = percentile(latencies[name], part) * 1000
+            figures.append(Figure(f"{name}, latency p{part * 100:.0f}", value, "ms"))
+    return Report("creates", "durable pod creates over HTTPS, 32 clients", figures)
+
+
+# --- binds -------------------------------------------------------------------------------------------------
+
+
+def binds(directory: Path) -> Report:
+    """The API, the log and the in-process transport as `podium up` assembles them, without controllers."""
+    return uvloop.run(_binds(directory / "state.db"))
+
+
+async def _binds(path: Path) -> Report:
+    journal, transport = _server(path)
+    await _in_parallel(
+        [
+            Request("POST", PODS.path("default"), body=msgspec.json.encode(pod(f"p-{number}")))
+            for number in range(BOUND_PODS)
+        ],
+        transport,
+    )
+    requests = []
+    for number in range(BOUND_PODS):
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": f"p-{number}", "annotations": {"podium.dev/gang-plan": f"{number // 8}/1/8"}},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": f"node-{number % 100}"},
+        }
+        body = msgspec.json.encode(binding)
+        requests.append(Request("POST", PODS.path("default", f"p-{number}", "binding"), body=body))
+    commits = journal.commits
+    begin, used = time.perf_counter(), time.process_time()
+    await _in_parallel(requests, transport)
+    seconds, used = time.perf_counter() - begin, time.process_time() - used
+    commits = journal.commits - commits
+    journal.close()
+    figures = [
+        Figure("binds", BOUND_PODS / seconds, "/s", 8000),
+        Figure("CPU time of a bind", used / BOUND_PODS * 1e6, "us"),
+        Figure("binds in one commit", BOUND_PODS / max(1, commits)),
+    ]
+    return Report("binds", "durable binds through the in-process transport", figures)
+
+
+def _server(path: Path) -> tuple[SqliteLog, LocalTransport]:
+    journal = SqliteLog(path)
+    api = Api(journal.restore(), Registry(builtin_kinds()), time.time, RandomIdentities())
+    bootstrap(api.objects, 0)
+    return journal, LocalTransport(api.handle, journal)
+
+
+async def _in_parallel(requests: list[Request], transport: LocalTransport) -> None:
+    """Carries requests out, so many at a time, as a scheduler's shell does."""
+    waiting = iter(requests)
+
+    async def worker() -> None:
+        for request in waiting:
+            answer = await transport.request(request)
+            if answer.status != 201:
+                raise RuntimeError(f"{request.method} {request.path}: {answer.body[:300]!r}")
+
+    await asyncio.gather(*(worker() for _ in range(BIND_CONCURRENCY)))
+
+
+# --- watchers ----------------------------------------------------------------------------------------------
+
+
+def watchers(directory: Path) -> Report:
+    """Two more processes beside the server: one changes pods, one holds all the watches."""
+    total = CHANGE_RATE * CHANGE_SECONDS
+    with podium_up(directory) as server:
+        changer = load(
+            "change", str(server.kubeconfig), "--rate", str(CHANGE_RATE), "--seconds", str(CHANGE_SECONDS)
+        )
+        _wait_until_ready(changer)
+        watching = load("watch", str(server.kubeconfig), "--watchers", str(WATCHERS), "--events", str(total))
+        _wait_until_ready(watching)
+        begin = time.monotonic()
+        assert changer.stdin is not None
+        changer.stdin.write("go\n")
+        changer.stdin.flush()
+        cpu = busy_cpu(server.pid, CHANGE_SECONDS)
+        changed = result(changer)
+        seen = result(watching)
+        seconds = time.monotonic() - begin
+    if changed["failures"]:
+        raise RuntimeError(f"changes failed: {changed['failures']}")
+    lags = seen["lags"]
+    figures = [
+        Figure("changes", changed["count"] / changed["seconds"], "/s", 0.98 * CHANGE_RATE),
+        Figure("watchers that got every event", float(seen["complete"]) * seen["watchers"], "", WATCHERS),
+        Figure("watchers that got them in order", float(seen["in_order"]) * seen["watchers"], "", WATCHERS),
+        Figure("lag p99", percentile(lags, 0.99), "s", 1.0, at_least=False),
+        Figure("lag p50", percentile(lags, 0.5), "s"),
+        Figure("events delivered", seen["events"] / seconds, "/s"),
+        Figure("CPU of the server", cpu, "cores"),
+    ]
+    return Report("watchers", f"{WATCHERS} watchers on {CHANGE_RATE} changes/s for {CHANGE_SECONDS} s", figures)
+
+
+def _wait_until_ready(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if line.strip() != "ready":
+        raise RuntimeError(f"the load generator did not get ready: {line}")
+
+
+# --- scale -------------------------------------------------------------------------------------------------
+
+
+def scale(directory: Path) -> Report:
+    """Pods are put onto their nodes at once; the simulated kubelets run them before anything is measured."""
+    begin = time.monotonic()
+    with podium_up(directory, NODES) as server:
+        arguments = ("--count", str(PODS_LOADED), "--spread")
+        result(load("create", str(server.kubeconfig), *arguments))
+        loading = time.monotonic() - begin
+        settling = _settle(server)
+        resident = resident_bytes(server.pid)
+        idle = busy_cpu(server.pid, IDLE_SECONDS)
+    with podium_up(directory, NODES) as server:
+        restart = server.seconds_to_start
+        _settle(server)
+        resident_after = resident_bytes(server.pid)
+        idle_after = busy_cpu(server.pid, IDLE_SECONDS)
+    gib = 1 << 30
+    figures = [
+        Figure("resident memory", resident / gib, "GiB", 1.5, at_least=False),
+        Figure("resident memory after a restart", resident_after / gib, "GiB", 1.5, at_least=False),
+        Figure("restart until ready", restart, "s", 15.0, at_least=False),
+        Figure("CPU when idle", idle * 100, "% of a core", 2.0, at_least=False),
+        Figure("CPU when idle, after a restart", idle_after * 100, "% of a core", 2.0, at_least=False),
+        Figure("time to load", loading, "s"),
+        Figure("time to settle", settling, "s"),
+        Figure("database", sum(f.stat().st_size for f in directory.glob("*.db*")) / gib, "GiB"),
+    ]
+    return Report("scale", f"{NODES:,} nodes and {PODS_LOADED:,} pods of 3 KB", figures)
+
+
+def _settle(server: Running) -> float:
+    """Waits until the cluster has nothing left to do: next to no CPU for two seconds."""
+    begin = time.monotonic()
+    while busy_cpu(server.pid, 2.0) > 0.05:
+        if time.monotonic() - begin > SETTLE_SECONDS:
+            break
+    return time.monotonic() - begin
+
+
+BENCHMARKS: dict[str, Callable[[Path], Report]] = {
+    "creates": creates,
+    "binds": binds,
+    "watchers": watchers,
+    "scale": scale,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("which", nargs="*", choices=[*BENCHMARKS, []], help="all, if none is named")
+    chosen = parser.parse_args().which or list(BENCHMARKS)
+    good = True
+    for name in chosen:
+        with tempfile.TemporaryDirectory(prefix="podium-bench-") as directory:
+            report = BENCHMARKS[name](Path(directory))
+        publish(report)
+        good = good and report.good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

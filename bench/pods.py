@@ -1,0 +1,59 @@
+"""The pod that all measurements use: a training worker of about 3 KB as a server stores it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Document = dict[str, Any]
+
+# Nobody schedules it: what is measured is the server, not what controllers do about the pod.
+NO_SCHEDULER = "nobody"
+
+
+def pod(name: str, node: str = "") -> Document:
+    """A pod of a gang: resources, environment, volumes and tolerations as such pods have them."""
+    spec: Document = {
+        "schedulerName": NO_SCHEDULER,
+        "restartPolicy": "Never",
+        "priority": 0,
+        "containers": [
+            {
+                "name": "worker",
+                "image": "registry.example/team/trainer:2026.11",
+                "command": ["python", "-m", "trainer", "--epochs", "90", "--batch", "256"],
+                "env": [{"name": f"TRAINER_OPTION_{number}", "value": f"value-{number}"} for number in range(12)],
+                "ports": [{"name": "collective", "containerPort": 23456, "protocol": "TCP"}],
+                "resources": {
+                    "requests": {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "1"},
+                    "limits": {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "1"},
+                },
+                "volumeMounts": [
+                    {"name": "data", "mountPath": "/data", "readOnly": True},
+                    {"name": "scratch", "mountPath": "/scratch"},
+                ],
+            }
+        ],
+        "volumes": [
+            {"name": "data", "persistentVolumeClaim": {"claimName": "imagenet"}},
+            {"name": "scratch", "emptyDir": {"sizeLimit": "100Gi"}},
+        ],
+        "tolerations": [
+            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+            {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
+        ],
+    }
+    if node:
+        spec["nodeName"] = node
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "labels": {"app": "trainer", "team": "vision", "job": "resnet", "role": "worker"},
+            "annotations": {
+                "scheduling.k8s.io/group-name": "resnet-gang",
+                "example.com/comment": "what people and tools leave behind on a pod " * 12,
+            },
+        },
+        "spec": spec,
+    }

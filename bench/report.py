@@ -1,0 +1,108 @@
+"""What a benchmark found: a table on the terminal, JSON and a small picture in bench/results/."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).with_name("results")
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One number, and what it must be: at least or at most `target`; without a target it is told for interest."""
+
+    name: str
+    value: float
+    unit: str = ""
+    target: float | None = None
+    at_least: bool = True
+
+    @property
+    def good(self) -> bool:
+        if self.target is None:
+            return True
+        return self.value >= self.target if self.at_least else self.value <= self.target
+
+    @property
+    def wanted(self) -> str:
+        if self.target is None:
+            return ""
+        return f"{'>=' if self.at_least else '<='} {_number(self.target)} {self.unit}".strip()
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The figures of one benchmark."""
+
+    name: str
+    title: str
+    figures: list[Figure]
+
+    @property
+    def good(self) -> bool:
+        return all(figure.good for figure in self.figures)
+
+
+def percentile(values: Sequence[float], part: float) -> float:
+    """The value that `part` of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+
+def publish(report: Report) -> None:
+    """Prints a report and writes its files."""
+    table = Table(title=report.title, title_justify="left")
+    for heading in ("figure", "measured", "wanted", ""):
+        table.add_column(heading, justify="right" if heading in ("measured", "wanted") else "left")
+    for figure in report.figures:
+        verdict = "" if figure.target is None else "[green]ok[/]" if figure.good else "[red]missed[/]"
+        table.add_row(figure.name, f"{_number(figure.value)} {figure.unit}".strip(), figure.wanted, verdict)
+    Console().print(table)
+    RESULTS.mkdir(exist_ok=True)
+    document = {
+        "benchmark": report.name,
+        "title": report.title,
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()},
+        "figures": [msgspec.to_builtins(figure) | {"good": figure.good} for figure in report.figures],
+    }
+    text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    (RESULTS / f"{report.name}.json").write_bytes(text + b"\n")
+    (RESULTS / f"{report.name}.svg").write_text(picture(report))
+
+
+def picture(report: Report) -> str:
+    """Each figure that has a target as a bar whose length is its value, with the target as a line."""
+    shown = [figure for figure in report.figures if figure.target is not None]
+    row, left, width = 44, 20, 520
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 2 * left}" height="{row * len(shown) + 40}" '
+        'font-family="sans-serif" font-size="12">',
+        f'<text x="{left}" y="22" font-size="14" font-weight="bold">{escape(report.title)}</text>',
+    ]
+    for index, figure in enumerate(shown):
+        assert figure.target is not None
+        top = 40 + index * row
+        scale = width / (1.15 * max(figure.value, figure.target, 1e-9))
+        colour = "#2f855a" if figure.good else "#c53030"
+        label = f"{figure.name}: {_number(figure.value)} {figure.unit} (wanted {figure.wanted})"
+        target = left + figure.target * scale
+        parts += [
+            f'<text x="{left}" y="{top + 10}">{escape(label)}</text>',
+            f'<rect x="{left}" y="{top + 16}" width="{figure.value * scale:.1f}" height="12" fill="{colour}"/>',
+            f'<line x1="{target:.1f}" x2="{target:.1f}" y1="{top + 13}" y2="{top + 31}" stroke="black"/>',
+        ]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _number(value: float) -> str:
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

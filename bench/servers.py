@@ -1,0 +1,79 @@
+"""The servers under measurement, in processes of their own: `podium up`, and a real kube-apiserver with etcd."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from tests.controlplane import build
+from tests.controlplane.server import ControlPlane
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Running(msgspec.Struct, frozen=True):
+    """A started server: how to reach it, which process it is, and how long it took to answer."""
+
+    name: str
+    kubeconfig: Path
+    pid: int
+    seconds_to_start: float
+
+
+@contextlib.contextmanager
+def podium_up(data: Path, nodes: int = 0) -> Iterator[Running]:
+    """`podium up` as a user starts it.  It is ready when it has written its kubeconfig and said so."""
+    command = [sys.executable, "-m", "podium.cli.main", "up", "--nodes", str(nodes), "--port", "0"]
+    begin = time.monotonic()
+    process = subprocess.Popen(
+        [*command, "--data-dir", str(data)], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        if not first.startswith("the cluster is ready"):
+            raise RuntimeError(f"podium up did not start: {first}{process.stdout.read()}")
+        yield Running("embedded", data / "kubeconfig", process.pid, time.monotonic() - begin)
+    finally:
+        process.terminate()
+        try:
+            process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+@contextlib.contextmanager
+def real_server(directory: Path) -> Iterator[Running]:
+    """kube-apiserver and etcd as they are shipped, with fsync; no controllers."""
+    build.ensure((build.ETCD, build.KUBE_APISERVER), print)
+    begin = time.monotonic()
+    with ControlPlane(directory) as plane:
+        yield Running("real", plane.kubeconfig, 0, time.monotonic() - begin)
+
+
+def resident_bytes(pid: int) -> int:
+    """The process's resident memory."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"process {pid} has ended")
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of the process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def busy_cpu(pid: int, seconds: float) -> float:
+    """The part of one core that the process uses over a while."""
+    begin, used = time.monotonic(), cpu_seconds(pid)
+    time.sleep(seconds)
+    return (cpu_seconds(pid) - used) / (time.monotonic() - begin)
