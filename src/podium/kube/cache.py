@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from podium.kube.resources import PODS, Resource
+from podium.kube.resources import PERSISTENTVOLUMES, PODS, Resource
 from podium.kube.selectors import LabelMatch
-from podium.kube.wire import Object, Pod
+from podium.kube.wire import Object, PersistentVolume, Pod
 
 Key = tuple[str, str]  # namespace ("" for cluster-scoped), name
 
@@ -44,13 +44,19 @@ class Cache:
         self._by_owner: dict[str, set[tuple[Resource, Key]]] = {}
         self._by_node: dict[str, set[Key]] = {}
         self._by_namespace: dict[tuple[Resource, str], set[Key]] = {}
+        self._by_claim: dict[Key, set[Key]] = {}
+        self._unclaimed: dict[str, set[Key]] = {}
         self._by_label: dict[tuple[Resource, str], dict[tuple[str, str], set[Key]]] = {}
+        self._resources: dict[tuple[str, str, str], Resource] = {}
         self._synced: set[Resource] = set()
         self._buried: dict[str, None] = {}
 
     def apply(self, resource: Resource, obj: Object) -> Object | None:
         """Takes an added or changed object in.  Returns what stood there; the same object if `obj` was stale."""
-        objects = self._objects.setdefault(resource, {})
+        objects = self._objects.get(resource)
+        if objects is None:
+            objects = self._objects[resource] = {}
+            self._resources[resource.group, resource.version, resource.plural] = resource
         key = key_of(obj)
         old = objects.get(key)
         if old is not None:
@@ -98,11 +104,19 @@ class Cache:
         found = self._objects.get(resource, {}).get(key)
         return found if isinstance(found, struct) else None
 
+    def resource(self, group: str, version: str, plural: str) -> Resource | None:
+        """The resource of these names, if anything of it was ever observed."""
+        return self._resources.get((group, version, plural))
+
     def all(self, resource: Resource) -> Iterable[Object]:
         return self._objects.get(resource, {}).values()
 
     def count(self, resource: Resource) -> int:
         return len(self._objects.get(resource, ()))
+
+    def holds(self, resource: Resource, namespace: str) -> bool:
+        """Whether the namespace has any object of the resource."""
+        return (resource, namespace) in self._by_namespace
 
     def in_namespace(self, resource: Resource, namespace: str) -> Iterator[Object]:
         objects = self._objects.get(resource, {})
@@ -147,6 +161,22 @@ class Cache:
             assert isinstance(pod, Pod)
             yield pod
 
+    def pods_using(self, claim: Key) -> Iterator[Pod]:
+        """Pods with a volume of this claim, in a stable order."""
+        objects = self._objects.get(PODS, {})
+        for key in sorted(self._by_claim.get(claim, ())):
+            pod = objects[key]
+            assert isinstance(pod, Pod)
+            yield pod
+
+    def unclaimed_volumes(self, storage_class: str) -> Iterator[PersistentVolume]:
+        """Volumes of a class that no claim has been given yet, in a stable order."""
+        objects = self._objects.get(PERSISTENTVOLUMES, {})
+        for key in sorted(self._unclaimed.get(storage_class, ())):
+            volume = objects[key]
+            assert isinstance(volume, PersistentVolume)
+            yield volume
+
     def _index(self, resource: Resource, key: Key, obj: Object) -> None:
         for owner in obj.metadata.owner_references or ():
             self._by_owner.setdefault(owner.uid, set()).add((resource, key))
@@ -156,8 +186,13 @@ class Cache:
             if labelled is not None:
                 for pair in (obj.metadata.labels or {}).items():
                     labelled.setdefault(pair, set()).add(key)
-        if isinstance(obj, Pod) and obj.spec.node_name:
-            self._by_node.setdefault(obj.spec.node_name, set()).add(key)
+        if isinstance(obj, Pod):
+            if obj.spec.node_name:
+                self._by_node.setdefault(obj.spec.node_name, set()).add(key)
+            for claim in _claims(obj):
+                self._by_claim.setdefault(claim, set()).add(key)
+        elif isinstance(obj, PersistentVolume) and _is_unclaimed(obj):
+            self._unclaimed.setdefault(obj.spec.storage_class_name, set()).add(key)
 
     def _unindex(self, resource: Resource, key: Key, obj: Object) -> None:
         for owner in obj.metadata.owner_references or ():
@@ -170,8 +205,26 @@ class Cache:
                     _discard(labelled, pair, key)
                 if not labelled and (resource, key[0]) not in self._by_namespace:
                     del self._by_label[resource, key[0]]
-        if isinstance(obj, Pod) and obj.spec.node_name:
-            _discard(self._by_node, obj.spec.node_name, key)
+        if isinstance(obj, Pod):
+            if obj.spec.node_name:
+                _discard(self._by_node, obj.spec.node_name, key)
+            for claim in _claims(obj):
+                _discard(self._by_claim, claim, key)
+        elif isinstance(obj, PersistentVolume) and _is_unclaimed(obj):
+            _discard(self._unclaimed, obj.spec.storage_class_name, key)
+
+
+def _claims(pod: Pod) -> Iterator[Key]:
+    """The claims that a pod's volumes name; an ephemeral volume's claim is called after pod and volume."""
+    for volume in pod.spec.volumes or ():
+        if volume.persistent_volume_claim is not None:
+            yield pod.namespace, volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            yield pod.namespace, f"{pod.name}-{volume.name}"
+
+
+def _is_unclaimed(volume: PersistentVolume) -> bool:
+    return volume.spec.claim_ref is None or not volume.spec.claim_ref.uid
 
 
 K = TypeVar("K")

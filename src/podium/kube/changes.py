@@ -43,6 +43,16 @@ class Patch(msgspec.Struct, frozen=True):
     resource_version: str = ""
 
 
+class Replace(msgspec.Struct, frozen=True):
+    """PUT of a whole document to a subresource that takes nothing else, like a namespace's `finalize`."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    document: Document
+    subresource: str
+
+
 class Delete(msgspec.Struct, frozen=True):
     """DELETE with preconditions; `grace` None leaves the object's own period.
 
@@ -69,7 +79,7 @@ class Read(msgspec.Struct, frozen=True):
     uid: str
 
 
-Change = Create | Patch | Delete | Read
+Change = Create | Patch | Replace | Delete | Read
 
 
 def request_of(change: Change) -> Request:
@@ -77,9 +87,10 @@ def request_of(change: Change) -> Request:
     if isinstance(change, Create):
         path = change.resource.path(change.namespace, change.name, change.subresource)
         return Request("POST", path, body=msgspec.json.encode(change.document))
-    path = change.resource.path(
-        change.namespace, change.name, change.subresource if isinstance(change, Patch) else ""
-    )
+    subresource = change.subresource if isinstance(change, Patch | Replace) else ""
+    path = change.resource.path(change.namespace, change.name, subresource)
+    if isinstance(change, Replace):
+        return Request("PUT", path, body=msgspec.json.encode(change.document))
     if isinstance(change, Read):
         return Request("GET", path)
     if isinstance(change, Patch):

@@ -33,7 +33,7 @@ import msgspec
 
 from podium.errors import ApiError
 from podium.kube.cache import Cache, Key, key_of
-from podium.kube.changes import Change, Create, Delete, Patch, Read
+from podium.kube.changes import Change, Create, Delete, Patch, Read, Replace
 from podium.kube.events import NORMAL, Recorder, regarding
 from podium.kube.resources import Resource
 from podium.kube.wire import Object
@@ -398,4 +398,4 @@ def _already_so(change: Change, error: Exception) -> bool:
 
 def _of_subresource(change: Change) -> bool:
     """Answers of binding, eviction and scale are not the object itself; those of status are."""
-    return isinstance(change, Create | Patch) and change.subresource not in ("", "status")
+    return isinstance(change, Create | Patch | Replace) and change.subresource not in ("", "status")

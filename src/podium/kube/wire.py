@@ -563,6 +563,7 @@ class PersistentVolumeClaimSpec(_View):
 class Phase(_View):
     phase: str = ""
     capacity: dict[str, str | int | float] | None = None
+    access_modes: list[str] | None = None
 
 
 class PersistentVolumeClaim(Object):

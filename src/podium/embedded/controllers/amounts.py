@@ -1,0 +1,15 @@
+"""Numbers that users write either as a count or as a share of one: `2`, `25%`."""
+
+from __future__ import annotations
+
+
+def scaled(value: int | str | None, total: int, *, round_up: bool, default: int | str = 0) -> int:
+    """`value` as a count: a percentage is taken of `total`.  Text that is neither counts as zero."""
+    given = default if value is None else value
+    if isinstance(given, int):
+        return given
+    number = given.removesuffix("%")
+    if not given.endswith("%") or not number.isdecimal():
+        return 0
+    share = int(number) * total
+    return -(-share // 100) if round_up else share // 100

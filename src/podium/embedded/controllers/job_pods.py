@@ -1,0 +1,190 @@
+"""How many pods a Job should have now: which to start, which to take back, when to try again after failures."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from itertools import islice
+
+import msgspec
+
+from podium.embedded.controllers.job_indexes import Indexes
+from podium.embedded.controllers.job_policies import judge
+from podium.embedded.controllers.job_tally import (
+    INDEX,
+    INDEX_FAILURES,
+    INDEX_IGNORED_FAILURES,
+    TRACKING,
+    Tally,
+    annotated_count,
+    attempts,
+    failed,
+    finished_at,
+    index_of,
+    only_replaces_failed,
+)
+from podium.embedded.controllers.names import LONGEST_NAME, SUFFIX_LENGTH, generated_names, sisters_seed
+from podium.embedded.controllers.pods import victims_first
+from podium.embedded.controllers.writing import pod_from_template
+from podium.kube.changes import Document
+from podium.kube.conditions import owner_reference
+from podium.kube.resources import JOBS
+from podium.kube.wire import Job, Pod
+
+FIRST_DELAY = 10.0
+LONGEST_DELAY = 600.0
+
+# A bigger Job is started (or stopped) in several looks, so that it does not hold up the smaller ones.
+MOST_PODS_AT_ONCE = 500
+
+
+class Plan(msgspec.Struct):
+    """What to do about a Job's pods."""
+
+    take_back: list[Pod] = []  # deleted without being counted
+    start: list[Document] = []
+    again_at: float | None = None
+
+
+def plan_pods(tally: Tally, taken: Container[str], now: float) -> Plan:
+    """The next step towards the wanted number of active pods; new ones get names that are not `taken`."""
+    job = tally.job
+    if job.spec.suspend:
+        return Plan(take_back=list(tally.active))
+    wanted = _wanted(tally)
+    surplus = _surplus(tally, max(0, len(tally.active) - wanted))
+    if surplus:
+        return Plan(take_back=surplus[:MOST_PODS_AT_ONCE])
+    occupied = len(tally.active) + (len(tally.terminating) if only_replaces_failed(job) else 0)
+    lacking = min(wanted - occupied, MOST_PODS_AT_ONCE)
+    if lacking <= 0:
+        return Plan()
+    if not tally.per_index:
+        ready_at = _backoff_end(tally)
+        if ready_at > now:
+            return Plan(again_at=ready_at)
+    if not tally.indexed:
+        return Plan(start=_plain_pods(tally, taken, lacking))
+    indexes = _pending_indexes(tally, lacking)
+    if not tally.per_index:
+        return Plan(start=_indexed_pods(tally, taken, indexes))
+    due = {index: _index_backoff_end(tally.waiting.get(index)) for index in indexes}
+    later = [at for at in due.values() if at > now]
+    begin = [index for index in indexes if due[index] <= now]
+    return Plan(start=_indexed_pods(tally, taken, begin), again_at=min(later, default=None))
+
+
+def _wanted(tally: Tally) -> int:
+    """Without completions a Job runs until one pod succeeds; the others may then finish but get no successor."""
+    spec = tally.job.spec
+    if spec.completions is None:
+        return len(tally.active) if tally.succeeded else spec.parallelism
+    return max(0, min(spec.completions - tally.succeeded - len(tally.failed_indexes), spec.parallelism))
+
+
+def _surplus(tally: Tally, least: int) -> list[Pod]:
+    """At least so many pods to take back; of an Indexed Job also all without a place or with another's."""
+    if not tally.indexed:
+        return victims_first(tally.active)[:least]
+    chosen: list[Pod] = []
+    by_index: dict[int, list[Pod]] = {}
+    for pod in tally.active:
+        index = index_of(pod)
+        if index is None or not tally.valid(pod):
+            chosen.append(pod)
+        else:
+            by_index.setdefault(index, []).append(pod)
+    rest: list[Pod] = []
+    for pods in by_index.values():
+        *repeated, kept = victims_first(pods)
+        chosen += repeated
+        rest.append(kept)
+    if len(chosen) < least:
+        chosen += victims_first(rest)[: least - len(chosen)]
+    return chosen
+
+
+def _pending_indexes(tally: Tally, count: int) -> list[int]:
+    pods = [*tally.active, *(tally.terminating if only_replaces_failed(tally.job) else ())]
+    taken = Indexes.of(index for pod in pods if (index := index_of(pod)) is not None)
+    return (taken | tally.completed | tally.failed_indexes).missing(tally.completions, count)
+
+
+# --- back-off ----------------------------------------------------------------------------------------------
+
+
+def _delay(failures: int) -> float:
+    """10 s after the first failure in a row, twice as long after each further one, 10 minutes at the most."""
+    return min(LONGEST_DELAY, FIRST_DELAY * (1 << min(failures - 1, 16)))
+
+
+def _backoff_end(tally: Tally) -> float:
+    """When the next pod may start: the failures since the last success decide.
+
+    They are read off the pods that are still there instead of being remembered, so a restart keeps them; pods
+    that a user has removed no longer slow the Job down.
+    """
+    last_success = max((finished_at(pod) for pod in tally.pods if pod.status.phase == "Succeeded"), default=0.0)
+    ends = [finished_at(pod) for pod in tally.pods if failed(tally.job, pod) and finished_at(pod) > last_success]
+    return max(ends) + _delay(len(ends)) if ends else 0.0
+
+
+def _index_backoff_end(last: Pod | None) -> float:
+    return finished_at(last) + _delay(attempts(last) + 1) if last is not None else 0.0
+
+
+# --- new pods ----------------------------------------------------------------------------------------------
+
+
+def _plain_pods(tally: Tally, taken: Container[str], count: int) -> list[Document]:
+    job = tally.job
+    seed = sisters_seed(job.uid, (pod.uid for pod in tally.pods))
+    names = generated_names(f"{job.name}-", taken, seed)
+    return [_pod(job, name, f"{job.name}-") for name in islice(names, count)]
+
+
+def _indexed_pods(tally: Tally, taken: Container[str], indexes: list[int]) -> list[Document]:
+    job = tally.job
+    seed = sisters_seed(job.uid, (pod.uid for pod in tally.pods))
+    pods = []
+    for index in indexes:
+        tail = f"-{index}-"
+        base = job.name[: LONGEST_NAME - SUFFIX_LENGTH - len(tail)] + tail
+        pod = _pod(job, next(generated_names(base, taken, seed, index)), base)
+        pod["metadata"]["annotations"][INDEX] = str(index)
+        pod["metadata"]["labels"][INDEX] = str(index)
+        pod["spec"]["hostname"] = f"{job.name}-{index}"
+        for container in [*pod["spec"].get("containers", ()), *(pod["spec"].get("initContainers") or ())]:
+            _tell_index(container)
+        if tally.per_index:
+            _copy_failures(job, tally.waiting.get(index), pod["metadata"]["annotations"])
+        pods.append(pod)
+    return pods
+
+
+def _pod(job: Job, name: str, generate_name: str) -> Document:
+    owner = owner_reference(job, JOBS)
+    pod = pod_from_template(bytes(job.spec.template), job.namespace, name, owner, generate_name)
+    if TRACKING not in pod["metadata"]["finalizers"]:
+        pod["metadata"]["finalizers"].append(TRACKING)
+    return pod
+
+
+def _tell_index(container: Document) -> None:
+    variables = container.get("env") or []
+    if all(each.get("name") != "JOB_COMPLETION_INDEX" for each in variables):
+        source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}}
+        container["env"] = [*variables, {"name": "JOB_COMPLETION_INDEX", "valueFrom": source}]
+
+
+def _copy_failures(job: Job, replaced: Pod | None, annotations: Document) -> None:
+    counted = ignored = 0
+    if replaced is not None:
+        counted = annotated_count(replaced, INDEX_FAILURES)
+        ignored = annotated_count(replaced, INDEX_IGNORED_FAILURES)
+        if judge(job, replaced).counts:
+            counted += 1
+        else:
+            ignored += 1
+    annotations[INDEX_FAILURES] = str(counted)
+    if ignored:
+        annotations[INDEX_IGNORED_FAILURES] = str(ignored)

@@ -1,0 +1,113 @@
+"""The end of a namespace: everything in it is deleted, then its `kubernetes` finalizer is removed.
+
+That everything has been told to go is written into the status, as the condition NamespaceDeletionContentFailure
+with status False.  After a restart the controller so knows that only what still lingers has to be waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from podium.embedded.controllers.mapping import itself
+from podium.embedded.controllers.writing import condition_documents, status_patch
+from podium.kube.cache import Cache, Key
+from podium.kube.changes import Change, Delete, Replace
+from podium.kube.conditions import set_condition
+from podium.kube.controller import NOTHING, Mapper, Outcome
+from podium.kube.resources import EVENTS, EVENTS_V1, NAMESPACES, Resource
+from podium.kube.wire import Namespace, Object, condition
+
+FINALIZER = "kubernetes"
+CONTENT_DELETED = "NamespaceDeletionContentFailure"
+
+# Deleted with the rest, but neither watched nor waited for: nothing holds an event.
+_UNWATCHED = {EVENTS, EVENTS_V1}
+
+
+class NamespaceController:
+    name = "namespace"
+
+    def __init__(self, resources: Iterable[Resource] = ()) -> None:
+        self._watches: dict[Resource, Mapper] = {NAMESPACES: itself}
+        self._contents: dict[tuple[str, str], Resource] = {}
+        for resource in resources:
+            self.serve(resource)
+
+    @property
+    def watches(self) -> dict[Resource, Mapper]:
+        return self._watches
+
+    def serve(self, resource: Resource) -> None:
+        kind = resource.group, resource.plural
+        if not resource.namespaced or resource == EVENTS_V1 or kind in self._contents:
+            return
+        self._contents[kind] = resource
+        if resource not in _UNWATCHED:
+            self._watches[resource] = _dying_namespace(resource)
+
+    def withdraw(self, resource: Resource) -> None:
+        if self._contents.get((resource.group, resource.plural)) == resource:
+            del self._contents[resource.group, resource.plural]
+            self._watches.pop(resource, None)
+
+    def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
+        namespace = cache.find(NAMESPACES, Namespace, key)
+        if namespace is None or not namespace.deleting:
+            return NOTHING
+        if FINALIZER not in (namespace.spec.finalizers or ()):
+            return NOTHING
+        told = condition(namespace.status.conditions, CONTENT_DELETED)
+        if told is None or told.status != "False":
+            return Outcome((*self._delete_everything(namespace), *_tell_deleted(namespace, now)))
+        lingering = [each for each in self._contents.values() if cache.holds(each, namespace.name)]
+        if not lingering:
+            return Outcome((_finalize(namespace),))
+        return Outcome(tuple(_delete_late(namespace, lingering, cache)))
+
+    def _delete_everything(self, namespace: Namespace) -> list[Change]:
+        """By collection and without looking: the cache may not know the youngest objects yet."""
+        return [
+            Delete(resource, namespace.name, "", propagation="Background") for resource in self._contents.values()
+        ]
+
+
+def _delete_late(namespace: Namespace, resources: list[Resource], cache: Cache) -> Iterator[Change]:
+    """Whatever slipped in after the collections were deleted."""
+    for resource in resources:
+        for obj in cache.in_namespace(resource, namespace.name):
+            if not obj.deleting:
+                yield Delete(resource, namespace.name, obj.name, uid=obj.uid, propagation="Background")
+
+
+def _dying_namespace(resource: Resource) -> Mapper:
+    """An object concerns a namespace in deletion when it is not being deleted, or was the last of its kind."""
+
+    def mapper(obj: Object, cache: Cache) -> Iterable[Key]:
+        namespace = cache.get(NAMESPACES, "", obj.namespace)
+        if namespace is None or not namespace.deleting:
+            return ()
+        last = not cache.holds(resource, obj.namespace)
+        return (("", obj.namespace),) if last or not obj.deleting else ()
+
+    return mapper
+
+
+def _tell_deleted(namespace: Namespace, now: float) -> tuple[Change, ...]:
+    sentence = "All content successfully deleted, may be waiting on finalization"
+    conditions = condition_documents(namespace.status.conditions)
+    status = {
+        "phase": "Terminating",
+        "conditions": set_condition(conditions, CONTENT_DELETED, "False", "ContentDeleted", sentence, now),
+    }
+    return status_patch(NAMESPACES, namespace, namespace.status, status)
+
+
+def _finalize(namespace: Namespace) -> Change:
+    kept = [each for each in namespace.spec.finalizers or () if each != FINALIZER]
+    document = {
+        "apiVersion": NAMESPACES.api_version,
+        "kind": NAMESPACES.kind,
+        "metadata": {"name": namespace.name, "uid": namespace.uid},
+        "spec": {"finalizers": kept},
+    }
+    return Replace(NAMESPACES, "", namespace.name, document, subresource="finalize")

@@ -1,0 +1,151 @@
+"""What controllers of pods have in common: which pods are theirs, how they stand, which to give up first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+import msgspec
+
+from podium.kube.cache import Cache
+from podium.kube.changes import Change, Document, Patch
+from podium.kube.conditions import owner_reference
+from podium.kube.resources import Resource
+from podium.kube.selectors import LabelMatch
+from podium.kube.times import parse_time
+from podium.kube.wire import Object, OwnerReference, Pod, condition
+
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+T = TypeVar("T", bound=Object)
+
+
+class Claim(msgspec.Struct, Generic[T]):
+    """The objects that an owner controls, and the writes that settle doubtful ones: first those, then the rest."""
+
+    objects: list[T]
+    changes: tuple[Change, ...]
+
+
+def claim(
+    cache: Cache,
+    resource: Resource,
+    owner: Object,
+    match: LabelMatch,
+    kind: Resource,
+    struct: type[T],
+    *,
+    adopt: bool = True,
+    member: Callable[[T], bool] = lambda _: True,
+) -> Claim[T]:
+    """Objects of `kind` under `owner`: orphans that match are adopted, children that no longer match released."""
+    mine: list[T] = []
+    changes: list[Change] = []
+    for _, obj in cache.owned_by(owner.uid, kind):
+        reference = obj.metadata.controller
+        if reference is None or reference.uid != owner.uid or not isinstance(obj, struct):
+            continue
+        if match(obj.labels) and member(obj):
+            mine.append(obj)
+        elif not owner.deleting and not obj.deleting:
+            changes.append(without_owners(kind, obj, {owner.uid}))
+    if adopt and not owner.deleting:
+        for obj in cache.select(kind, owner.namespace, match):
+            orphan = obj.metadata.controller is None and not obj.deleting
+            if orphan and isinstance(obj, struct) and member(obj) and not _finished(obj):
+                changes.append(_with_owner(kind, obj, owner_reference(owner, resource)))
+    return Claim(mine, tuple(changes))
+
+
+def _finished(obj: Object) -> bool:
+    return isinstance(obj, Pod) and obj.finished
+
+
+def _with_owner(kind: Resource, obj: Object, reference: Document) -> Patch:
+    references = [*owner_documents(obj.metadata.owner_references or ()), reference]
+    return _owners_patch(kind, obj, references)
+
+
+def without_owners(kind: Resource, obj: Object, uids: set[str]) -> Patch:
+    """The object without its references to these owners."""
+    kept = [each for each in obj.metadata.owner_references or () if each.uid not in uids]
+    return _owners_patch(kind, obj, owner_documents(kept) or None)
+
+
+def _owners_patch(kind: Resource, obj: Object, references: list[Document] | None) -> Patch:
+    # Custom resources know no strategic merge, so the list is sent as a whole and guarded by the version.
+    return Patch(
+        kind,
+        obj.namespace,
+        obj.name,
+        {"metadata": {"ownerReferences": references}},
+        uid=obj.uid,
+        resource_version=obj.metadata.resource_version,
+    )
+
+
+def owner_documents(references: Iterable[OwnerReference]) -> list[Document]:
+    """Owner references as they stand on the wire."""
+    return [
+        {key: value for key, value in msgspec.to_builtins(each).items() if value is not None}
+        for each in references
+    ]
+
+
+# --- how a pod stands --------------------------------------------------------------------------------------
+
+
+def active(pod: Pod) -> bool:
+    """Neither ended nor asked to end."""
+    return not pod.finished and not pod.deleting
+
+
+def terminating(pod: Pod) -> bool:
+    """Asked to end and not ended yet."""
+    return pod.deleting and not pod.finished
+
+
+def ready_since(pod: Pod) -> float:
+    """When the pod became ready; 0.0 when it is not."""
+    found = condition(pod.status.conditions, "Ready")
+    return parse_time(found.last_transition_time) if found is not None and found.status == "True" else 0.0
+
+
+def available_at(pod: Pod, min_ready_seconds: int) -> float | None:
+    """When a ready pod counts as available (perhaps later than now), or None when it is not ready."""
+    return ready_since(pod) + min_ready_seconds if pod.ready else None
+
+
+def restarts(pod: Pod) -> int:
+    return sum(each.restart_count for each in pod.status.container_statuses or ())
+
+
+def victims_first(pods: Iterable[Pod], colocated: Callable[[Pod], int] = lambda _: 0) -> list[Pod]:
+    """Pods in the order in which to give them up: those that lose the least work first.
+
+    `colocated` tells how many sisters of a pod run on its node; where more are, one goes first, which spreads
+    what remains.
+    """
+    stages = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+    def rank(pod: Pod) -> tuple[object, ...]:
+        return (
+            bool(pod.spec.node_name),
+            stages.get(pod.status.phase, 0),
+            pod.ready,
+            _deletion_cost(pod),
+            -colocated(pod),
+            -ready_since(pod),
+            -restarts(pod),
+            -parse_time(pod.metadata.creation_timestamp),
+            pod.name,
+        )
+
+    return sorted(pods, key=rank)
+
+
+def _deletion_cost(pod: Pod) -> int:
+    try:
+        return int(pod.annotations.get(DELETION_COST, "0"))
+    except ValueError:
+        return 0
