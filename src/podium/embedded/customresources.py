@@ -16,6 +16,7 @@ from podium.embedded.store import Record
 from podium.kube.conditions import set_condition
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
 from podium.kube.schema import structural
+from podium.kube.schema.builtin import type_named
 from podium.kube.schema.model import Schema
 
 Document = dict[str, Any]
@@ -154,10 +155,16 @@ def kinds_of(definition: Document, *, leaving: bool = False) -> list[Kind]:
 
 
 def _root_schema(version: Document) -> Schema:
+    """The definition's schema with what every object has: a definition need not say it, and cannot change it."""
     openapi = (version.get("schema") or {}).get("openAPIV3Schema")
-    if not openapi:
-        return Schema(type="object", preserve_unknown=True)
-    return structural.parse(openapi)
+    schema = structural.parse(openapi) if openapi else Schema(type="object", preserve_unknown=True)
+    schema.properties = {
+        **(schema.properties or {}),
+        "apiVersion": Schema(type="string"),
+        "kind": Schema(type="string"),
+        "metadata": type_named("ObjectMeta"),
+    }
+    return schema
 
 
 def _scale(paths: Document | None) -> ScalePaths | None:

@@ -84,6 +84,8 @@ def check_fields(document: Document, kind: Kind, validation: str) -> list[str]:
             "",
             [invalid("fieldValidation", validation, "must be one of Ignore, Warn or Strict")],
         )
+    if engine.is_clean(document, kind.schema):
+        return warnings
     unknown = engine.unknown_fields(document, kind.schema)
     if unknown:
         if validation == "Strict":

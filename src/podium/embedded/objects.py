@@ -20,7 +20,7 @@ from podium.kube import defaults, fields, status, validation
 from podium.kube import resources as r
 from podium.kube.cache import Key
 from podium.kube.fields import FieldError
-from podium.kube.schema import engine
+from podium.kube.schema import engine, values
 from podium.kube.times import format_time
 
 Document = dict[str, Any]
@@ -207,7 +207,7 @@ class Objects:
         errors: list[FieldError] = []
         if kind.custom:
             errors += validation.validate_metadata(document["metadata"], old["metadata"] if old else None)
-            errors += engine.validate(document, kind.schema, old=old)
+            errors += values.validate(document, kind.schema, old=old)
         elif subresource:
             return errors
         elif old is None:

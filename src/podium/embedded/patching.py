@@ -11,9 +11,11 @@ from podium.embedded.conversion import to_served
 from podium.embedded.objects import Objects
 from podium.embedded.registry import Kind
 from podium.embedded.store import Record
+from podium.errors import ApiError
 from podium.kube import patches, status, strategic
 from podium.kube.cache import Key
 from podium.kube.fields import invalid
+from podium.kube.schema import engine
 from podium.kube.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Request
 
 Document = dict[str, Any]
@@ -40,13 +42,13 @@ def patch(
 def apply(before: Document, media: str, body: Any, kind: Kind) -> Document:
     """The patched document; `before` stays as it is."""
     if media == JSON_PATCH:
-        if not isinstance(body, list):
-            raise status.bad_request("a JSON patch is a list of operations")
         try:
-            after = patches.json_patch(before, body)
-        except ValueError as error:
-            raise status.invalid(
-                kind.resource, before["metadata"]["name"], [invalid("patch", body, str(error))]
+            after = patches.json_patch(before, body, lenient=True)
+        except patches.MalformedPatch as error:
+            raise status.bad_request(str(error)) from None
+        except patches.PatchError as error:
+            raise ApiError(
+                422, "Invalid", f"the server rejected our request due to an error in our request: {error}"
             ) from None
     elif media == MERGE_PATCH:
         if not isinstance(body, dict):
@@ -71,10 +73,10 @@ def apply_to_scale(before: Document, request: Request) -> Document:
     """A patched Scale.  It has no lists, so a strategic patch is a merge patch."""
     media = request.content_type.partition(";")[0].strip()
     body = _decode(request)
-    if media == JSON_PATCH and isinstance(body, list):
+    if media == JSON_PATCH:
         try:
-            after = patches.json_patch(before, body)
-        except ValueError as error:
+            after = patches.json_patch(before, body, lenient=True)
+        except patches.PatchError as error:
             raise status.bad_request(str(error)) from None
     elif media in (MERGE_PATCH, STRATEGIC_PATCH) and isinstance(body, dict):
         after = patches.merge_patch(before, body)
@@ -93,7 +95,7 @@ def _decode(request: Request) -> Any:
 
 
 def _refuse_unknown(document: Document, kind: Kind, name: str) -> None:
-    unknown = decoding.engine.unknown_fields(document, kind.schema)
+    unknown = engine.unknown_fields(document, kind.schema)
     if unknown:
         told = ", ".join(f'unknown field "{path}"' for path in unknown)
         error = invalid("patch", {}, f"strict decoding error: {told}")

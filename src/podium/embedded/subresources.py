@@ -120,9 +120,8 @@ def _unhealthy_may_go(budget: Document, pod: Document) -> bool:
         return False
     policy = budget.get("spec", {}).get("unhealthyPodEvictionPolicy", "IfHealthyBudget")
     state = budget.get("status") or {}
-    return policy == "AlwaysAllow" or (
-        state.get("currentHealthy", 0) >= state.get("desiredHealthy", 0) and state.get("desiredHealthy", 0) > 0
-    )
+    healthy, desired = int(state.get("currentHealthy", 0)), int(state.get("desiredHealthy", 0))
+    return policy == "AlwaysAllow" or (healthy >= desired > 0)
 
 
 def _take_from_budget(objects: Objects, record: Record, pod: str, dry_run: bool) -> None:

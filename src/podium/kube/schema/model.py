@@ -61,5 +61,6 @@ class Schema(msgspec.Struct):
     list_keys: tuple[str, ...] = ()
     map_type: str = ""  # granular, atomic
     rules: tuple[Rule, ...] = ()
+    ruled: bool = False  # there are rules here or further down
     name: str = ""  # the type's name, for OpenAPI and error messages
     description: str = ""
