@@ -41,7 +41,8 @@ class HttpConnection(asyncio.Protocol):
         self._answer: asyncio.Future[Response] | None = None
         self._opening: asyncio.Future[HttpStream] | None = None
         self._stream: HttpStream | None = None
-        self._heard = False
+        self._heard = False  # something of the answer
+        self._head_read = False
         self._headers: list[tuple[bytes, bytes]] = []
         self._chunks: list[bytes] = []
         self._size = 0
@@ -87,7 +88,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _write(self, data: bytes) -> None:
         assert self._transport is not None
-        self._heard = False
+        self._heard = self._head_read = False
         self._transport.write(data)
 
     # --- what asyncio calls --------------------------------------------------------------------------------
@@ -126,7 +127,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _ends_with_connection(self) -> bool:
         """Whether the answer under way has no length of its own, so that its end is the connection's."""
-        if not self._heard or not self._headers:
+        if not self._head_read:
             return False
         names = {name.lower() for name, _ in self._headers}
         return b"content-length" not in names and b"transfer-encoding" not in names
@@ -143,6 +144,7 @@ class HttpConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
+        self._head_read = status >= 200
         if self._opening is not None and status >= 200:
             self._stream = stream = HttpStream(self, status, self._limit, self._loop)
             opening, self._opening = self._opening, None
