@@ -23,7 +23,7 @@ class MalformedPatch(PatchError):
     """The patch is not a patch at all."""
 
 
-def apply_json_patch(document: Any, patch: Any, *, lenient: bool = False) -> Any:
+def json_patch(document: Any, patch: Any, *, lenient: bool = False) -> Any:
     """The document after all operations of the patch; if one fails, none counts.
 
     `lenient` reads an absent member of an object as null, as Kubernetes does and the RFC does not: it may be
@@ -44,7 +44,7 @@ def apply_json_patch(document: Any, patch: Any, *, lenient: bool = False) -> Any
     return draft.root
 
 
-def apply_merge_patch(document: Any, patch: Any) -> Any:
+def merge_patch(document: Any, patch: Any) -> Any:
     """The document with the patch merged in: null removes, objects are merged, all else replaces."""
     if not isinstance(patch, dict):
         return patch
@@ -53,7 +53,7 @@ def apply_merge_patch(document: Any, patch: Any) -> Any:
         if value is None:
             result.pop(key, None)
         elif isinstance(value, dict):
-            result[key] = apply_merge_patch(result.get(key), value)
+            result[key] = merge_patch(result.get(key), value)
         else:
             result[key] = value
     return result
