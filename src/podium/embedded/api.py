@@ -25,7 +25,8 @@ from podium.embedded.routing import Target, resolve
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
 from podium.kube import status
-from podium.kube.transport import Request, Response
+from podium.kube.schema import protobuf
+from podium.kube.transport import JSON, Request, Response
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,8 @@ class Api:
     def handle(self, request: Request) -> Reply:
         """Answers a request.  Never raises: a refusal is an answer, and so is a bug."""
         try:
+            if request.content_type.startswith(protobuf.MEDIA_TYPE):
+                request = _as_json(request)
             target = resolve(self.registry, request.path)
             if target is not None:
                 return self._dispatch(target, request)
@@ -188,6 +191,17 @@ class Api:
     def _done(self, code: int) -> Reply:
         body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
         return Held(Response(code, msgspec.json.encode(body)), self.store.last_entry)
+
+
+def _as_json(request: Request) -> Request:
+    """Go clients send the built-in kinds as protobuf; from here on everybody sends JSON."""
+    if not request.body:
+        return msgspec.structs.replace(request, content_type=JSON)
+    try:
+        document = protobuf.decode_object(request.body)
+    except protobuf.ProtobufError as error:
+        raise status.bad_request(str(error)) from None
+    return msgspec.structs.replace(request, body=msgspec.json.encode(document), content_type=JSON)
 
 
 def _dry_run(request: Request) -> bool:
