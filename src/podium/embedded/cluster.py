@@ -124,12 +124,13 @@ class EmbeddedCluster:
         parts.push_async_callback(server.close)
 
         self.transport: Transport = LocalTransport(self.api.handle, journal)
-        await self._start_machine()
+        self._start_machine(identity.authority)
         write_kubeconfig(self.kubeconfig, self.url, identity.authority, identity.token, "podium")
 
-    async def _start_machine(self) -> None:
+    def _start_machine(self, authority: str) -> None:
         """Controllers, kubelets and scheduler in one machine: they share one view of the cluster."""
-        machine = Manager([*all_controllers(), *simulated_kubelets(), FirstFit()])
+        served = {kind.storage for kind in self.api.registry if not kind.custom}
+        machine = Manager([*all_controllers(authority, served), *simulated_kubelets(), FirstFit()])
         driver = Driver(self.transport, machine, concurrency=_CONCURRENCY, custom_resources=True)
         task = asyncio.create_task(driver.run(), name="machine")
         task.add_done_callback(self._machine_ended)
@@ -157,6 +158,8 @@ def _open_log(directory: DataDirectory, in_memory: bool) -> tuple[MemoryLog | Sq
     if in_memory:
         memory = MemoryLog()
         return memory, Store(memory)
+    if not directory.database.exists():
+        directory.database.touch(mode=0o600)  # it will hold secrets
     stored = SqliteLog(directory.database)
     return stored, stored.restore()
 
