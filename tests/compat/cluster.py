@@ -12,6 +12,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.compat import kubelets
 from tests.compat.client import Server
 from tests.controlplane.server import ControlPlane
 
@@ -54,8 +55,11 @@ def embedded(directory: Path) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def real(directory: Path) -> Iterator[Server]:
+    """kube-apiserver, etcd and kube-controller-manager; the nodes and the scheduler are podium's."""
     with ControlPlane(directory / "plane", controllers=True) as plane:
-        yield Server("real", plane.kubeconfig, plane.url, plane.token, plane.ca, directory)
+        running = Server("real", plane.kubeconfig, plane.url, plane.token, plane.ca, directory)
+        with kubelets.attached(running, NODES, directory / "kubelets"):
+            yield running
 
 
 def server_of(kubeconfig: Path, home: Path) -> Server:

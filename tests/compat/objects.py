@@ -27,8 +27,8 @@ def pod(
 
 
 def unplaced_pod(name: str, **more: Any) -> Document:
-    """A pod that no scheduler takes: it stays Pending and unbound, so that a story can act on it in peace."""
-    return pod(name, schedulerName="nobody", **more)
+    """A pod that finds no node: it stays Pending and unbound, so that a story can act on it in peace."""
+    return pod(name, schedulerName="nobody", nodeSelector={"stories.example/nowhere": "true"}, **more)
 
 
 def configmap(name: str, labels: Document | None = None, **data: str) -> Document:

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.compat.client import Answer, Document, Server, eventually
 from tests.compat.objects import deployment, unplaced_pod
 
-
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.compat.client import Server
-from tests.compat.objects import configmap, crd, deployment, pod, unplaced_pod
+from tests.compat.objects import configmap, crd, deployment, unplaced_pod
 
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -310,7 +310,7 @@ def test_immutable_fields_stay(server: Server, ns: str) -> None:
 
 
 def test_a_pod_may_change_its_image_and_its_labels(server: Server, ns: str) -> None:
-    server.create(pods(ns), pod("p", schedulerName="nobody"))
+    server.create(pods(ns), unplaced_pod("p"))
     patch = {"spec": {"containers": [{"name": "main", "image": "other:2"}]}}
     changed = server.http("PATCH", pods(ns, "p"), patch, content_type=STRATEGIC).expect(200)
     assert changed["spec"]["containers"][0]["image"] == "other:2"
