@@ -34,6 +34,9 @@ Document = dict[str, Any]
 Endpoint = Callable[[Request], Response]
 
 
+_CREATED = Response(201, b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}')
+
+
 class Api:
     """A whole API server but for the bytes on the wire."""
 
@@ -145,12 +148,12 @@ class Api:
     def _bind(self, target: Target, request: Request) -> Reply:
         binding = decoding.decode_body(request, what="Binding")
         subresources.bind(self.objects, (target.namespace, target.name), binding, dry_run=_dry_run(request))
-        return self._done(201)
+        return self._done()
 
     def _evict(self, target: Target, request: Request) -> Reply:
         eviction = decoding.decode_body(request, what="Eviction")
         subresources.evict(self.objects, target.kind, (target.namespace, target.name), eviction)
-        return self._done(201)
+        return self._done()
 
     def _get_scale(self, target: Target, request: Request) -> Reply:
         record = self.objects.require(target.kind, target.namespace, target.name)
@@ -188,9 +191,8 @@ class Api:
         body = rendering.item(request, kind, record, self.clock())
         return Held(Response(code, body, headers=headers), self.store.last_entry)
 
-    def _done(self, code: int) -> Reply:
-        body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
-        return Held(Response(code, msgspec.json.encode(body)), self.store.last_entry)
+    def _done(self) -> Reply:
+        return Held(_CREATED, self.store.last_entry)
 
 
 def _as_json(request: Request) -> Request:

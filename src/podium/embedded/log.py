@@ -133,7 +133,8 @@ class SqliteLog:
     def append(self, resource: Resource, record: Record, deleted: bool) -> int:
         self._queue.append((resource, record, deleted))
         self._last += 1
-        self._work.set()
+        if not self._work.is_set():  # setting takes a lock, and a burst needs it once
+            self._work.set()
         return self._last
 
     def is_durable(self, entry: int) -> bool:
