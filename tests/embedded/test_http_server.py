@@ -626,6 +626,22 @@ async def test_a_feed_ends_at_its_time(setup: Setup) -> None:
     assert (await client.get("/x")).status == 200
 
 
+async def test_a_feed_that_fails_ends_and_the_connection_lives(
+    setup: Setup, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, feed = await open_feed(setup)
+
+    def fail(limit: int = 0) -> bytes:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(feed, "take", fail)
+    feed.put(b"x\n")
+    assert await client.read_chunk() == b""
+    assert feed.closed
+    assert "boom" in caplog.text
+    assert (await client.get("/x")).status == 200
+
+
 async def test_a_client_that_leaves_closes_its_feed(setup: Setup) -> None:
     client, feed = await open_feed(setup)
     client.writer.transport.abort()

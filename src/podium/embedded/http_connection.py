@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
 
     def send_continue(self) -> None:
         """The go-ahead takes its place behind earlier answers, those not yet decided included."""
-        while self._backlog and not self._closing:
+        while self._backlog and not self._closing and not self._outbox.feeding:
             self._handle(self._backlog.popleft())
         if not self._closing and not self._outbox.feeding:
             self._outbox.slots.append(Slot(self._outbox, head=CONTINUE))

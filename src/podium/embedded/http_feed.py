@@ -9,11 +9,14 @@ and nothing is taken while the client is not reading, so a stuck client holds a 
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Callable
 
 from podium.embedded.exchange import Feed
 from podium.embedded.http_encoding import LAST_CHUNK, encode_chunk
+
+log = logging.getLogger(__name__)
 
 PACE = 0.01  # seconds between two writes to the same client
 BOOKMARK_PERIOD = 60.0
@@ -42,6 +45,7 @@ class FeedSender:
         self._transport: asyncio.Transport | None = None
         self._paused = False
         self._ended = False
+        self._failed = False
         self._flush_at: asyncio.Handle | None = None
         self._written_at = -math.inf
         self._timers: list[asyncio.TimerHandle] = []
@@ -70,8 +74,7 @@ class FeedSender:
         """Ends the answer properly: what is there goes out, then the mark of the end."""
         if self._ended or self._transport is None:
             return
-        data = b"" if self._paused else self._feed.take(PIECE)
-        self._finish(data)
+        self._finish(b"" if self._paused else self._take())
 
     def drop(self) -> None:
         """The client is gone: no further byte is written."""
@@ -100,8 +103,8 @@ class FeedSender:
             self._flush_at = None
         if self._paused or self._ended:
             return
-        data = self._feed.take(PIECE)
-        if self._feed.finished and not data:
+        data = self._take()
+        if not data and (self._feed.finished or self._failed):
             self._finish(b"")
             return
         if data or self._head:
@@ -117,12 +120,21 @@ class FeedSender:
         self._timers[-1] = self._loop.call_later(self._bookmark_period, self._tell)
         if self._paused:
             return
-        data = self._feed.take(PIECE)
-        if len(data) < PIECE // 2 and not self._feed.finished:
+        data = self._take()
+        if len(data) < PIECE // 2 and not self._feed.finished and not self._failed:
             data += self._feed.bookmark()
         if data:
             self._write(data)
             self._wake()
+
+    def _take(self) -> bytes:
+        """A feed that fails ends, as a request that fails is answered: the client asks anew."""
+        try:
+            return self._feed.take(PIECE)
+        except Exception:
+            log.exception("a watch or a followed log failed")
+            self._failed = True
+            return b""
 
     def _write(self, data: bytes) -> None:
         assert self._transport is not None

@@ -156,6 +156,7 @@ class Outbox:
 
     def _close(self, transport: asyncio.Transport, last: Slot) -> None:
         """A client in the middle of sending a body would lose the answer to a reset: it is let finish first."""
+        self.paused_at = self._loop.time()  # a client that never takes the last bytes is stuck, too
         if last.linger:
             self._loop.call_later(self._linger, transport.close)
         else:
