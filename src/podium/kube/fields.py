@@ -5,7 +5,7 @@ The sentences follow the API server's own wording, because people search for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 import msgspec
@@ -46,7 +46,9 @@ def wrong_type(path: str, value: Any, detail: str) -> FieldError:
 
 
 def unsupported(path: str, value: Any, supported: Iterable[Any]) -> FieldError:
-    known = ", ".join(show(s) for s in sorted(supported, key=str))
+    """`supported` is told in its own order, or, being a set, sorted."""
+    listed = sorted(supported, key=str) if isinstance(supported, Set) else supported
+    known = ", ".join(show(s) for s in listed)
     return FieldError(
         path, "FieldValueNotSupported", f"Unsupported value: {show(value)}: supported values: {known}"
     )

@@ -48,8 +48,10 @@ _SCALARS = {
     "bytes": Schema(type="string", format="byte"),
     "Time": Schema(type="string", format="date-time", name="io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
     "MicroTime": Schema(type="string", format="micro-time", name="io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"),
-    "Quantity": Schema(format="quantity", name="io.k8s.apimachinery.pkg.api.resource.Quantity"),
-    "IntOrString": Schema(int_or_string=True, name="io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
+    "Quantity": Schema(type="string", format="quantity", name="io.k8s.apimachinery.pkg.api.resource.Quantity"),
+    "IntOrString": Schema(
+        type="string", int_or_string=True, name="io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+    ),
     "object": Schema(type="object", preserve_unknown=True),
     "any": Schema(preserve_unknown=True),
 }
