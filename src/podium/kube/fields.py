@@ -62,8 +62,8 @@ def forbidden(path: str, detail: str) -> FieldError:
     return FieldError(path, "FieldValueForbidden", f"Forbidden: {detail}")
 
 
-def not_found(path: str, value: Any) -> FieldError:
-    return FieldError(path, "FieldValueNotFound", f"Not found: {show(value)}")
+def not_found(path: str, value: Any, detail: str = "") -> FieldError:
+    return FieldError(path, "FieldValueNotFound", f"Not found: {show(value)}" + (f": {detail}" if detail else ""))
 
 
 def too_long(path: str, limit: int) -> FieldError:

@@ -53,7 +53,8 @@ def _default_pod_requests(spec: Document, whole: Document) -> None:
     if asked.get("memory"):
         requests.setdefault("memory", format_bytes(asked["memory"]))
     for name, value in whole["limits"].items():
-        requests.setdefault(name, value)
+        if name in ("cpu", "memory") or name.startswith("hugepages-"):
+            requests.setdefault(name, value)
     whole["requests"] = requests
 
 

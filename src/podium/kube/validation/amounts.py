@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from podium.kube import names
-from podium.kube.fields import duplicate, forbidden, invalid, required
+from podium.kube.fields import duplicate, forbidden, invalid, not_found, required, unsupported
 from podium.kube.quantity import QuantityError, canonical, parse_milli
 from podium.kube.validation.base import NOT_NEGATIVE, POSITIVE, Document, Errors, complain, milli_or_none
 
@@ -42,6 +42,7 @@ STANDARD_RESOURCES = (
 )
 
 _HUGE_PAGES = "hugepages-"
+_POD_RESOURCES = frozenset({*_COMPUTE, _HUGE_PAGES})
 
 
 def is_extended(name: str) -> bool:
@@ -93,8 +94,10 @@ def _amount_problem(name: str, value: Any) -> str | None:
 
 def _check_list(errors: Errors, path: str, amounts: Document, *, of_pod: bool) -> None:
     for name, value in amounts.items():
-        problem = _name_problem(name, of_pod)
-        if problem is not None:
+        if of_pod:
+            if name not in _COMPUTE and not name.startswith(_HUGE_PAGES):
+                errors.append(unsupported(f"{path}[{name}]", name, _POD_RESOURCES))
+        elif (problem := _name_problem(name)) is not None:
             complain(errors, f"{path}[{name}]", name, problem)
         problem = _amount_problem(name, value)
         if problem is not None:
@@ -102,16 +105,15 @@ def _check_list(errors: Errors, path: str, amounts: Document, *, of_pod: bool) -
 
 
 @lru_cache(maxsize=1024)
-def _name_problem(name: str, of_pod: bool) -> str | None:
-    problem = check_resource_name(name)
+def _name_problem(name: str) -> str | None:
+    problem = names.check_qualified_name(name)
     if problem is not None:
         return problem
-    if of_pod:
-        if name not in _COMPUTE and not name.startswith(_HUGE_PAGES):
-            return f"unsupported resource name for pod-level resources: {name}"
-    elif "/" not in name:
+    if "/" not in name:
         if name not in _CONTAINER_RESOURCES and not name.startswith(_HUGE_PAGES):
-            return "must be a standard resource for containers"
+            told = "must be a standard resource for containers"
+            problem = check_resource_name(name)
+            return told if problem is None else f"{problem}; {told}"
     elif "kubernetes.io/" not in name and not is_extended(name):
         return "doesn't follow extended resource name standard"
     return None
@@ -168,7 +170,7 @@ def _check_claims(errors: Errors, path: str, used: list[Document], known: Collec
         seen.add((name, request))
         if name not in known:
             listed = ": " + ", ".join(sorted(known)) if known else " which is empty"
-            errors.append(invalid(at, name, f"must be one of the names in pod.spec.resourceClaims{listed}"))
+            errors.append(not_found(at, name, f"must be one of the names in pod.spec.resourceClaims{listed}"))
 
 
 def check_positive_amount(errors: Errors, path: str, value: Any) -> None:

@@ -95,12 +95,15 @@ def check_ip(errors: Errors, path: str, value: str) -> None:
 
 
 def check_cidr(errors: Errors, path: str, value: str) -> None:
+    address, slash, _ = value.partition("/")
     try:
-        if "/" not in value:
-            raise ValueError
-        ipaddress.ip_network(value, strict=False)
+        network = ipaddress.ip_network(value, strict=False)
     except ValueError:
+        network = None
+    if network is None or not slash:
         errors.append(invalid(path, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"))
+    elif ipaddress.ip_address(address) != network.network_address:
+        errors.append(invalid(path, value, "must not have bits set beyond the prefix length"))
 
 
 def check_port_or_name(errors: Errors, path: str, port: int | str) -> None:

@@ -31,7 +31,7 @@ def check_node(errors: Errors, document: Document) -> None:
     _check_taints(errors, "metadata.taints", spec.get("taints") or [])
     for field in ("capacity", "allocatable"):
         for name, amount in (status.get(field) or {}).items():
-            check_amount(errors, f"status.{field}[{name}]", name, amount)
+            check_amount(errors, f"status.{field}.{name}", name, amount)
     for index, cidr in enumerate(spec.get("podCIDRs") or ()):
         check_cidr(errors, f"spec.podCIDRs[{index}]", cidr)
 
@@ -117,8 +117,6 @@ def check_lease(errors: Errors, document: Document) -> None:
     if seconds is not None and seconds <= 0:
         errors.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
     check_not_negative(errors, "spec.leaseTransitions", spec.get("leaseTransitions"))
-    if spec.get("preferredHolder") and not spec.get("strategy"):
-        errors.append(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"))
 
 
 # --- events ----------------------------------------------------------------------------------------------------

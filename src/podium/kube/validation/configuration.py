@@ -8,7 +8,7 @@ from podium.kube import names
 from podium.kube.fields import duplicate, forbidden, invalid, required, too_long
 from podium.kube.quantity import canonical
 from podium.kube.validation.amounts import STANDARD_RESOURCES, check_amount, check_resource_name
-from podium.kube.validation.base import Document, Errors, check_choice, check_same, complain, milli_or_none
+from podium.kube.validation.base import Document, Errors, check_same, complain, milli_or_none
 
 _BYTES = 1024 * 1024
 _ONLY_WITH_NEW_OBJECT = "field is immutable when `immutable` is set"
@@ -33,6 +33,22 @@ _SCOPES = frozenset(
 )
 _SCOPE_PAIRS = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
+_REQUEST = "default request value {}"
+# Which of a limit's values must not exceed which, the field that is blamed, and the one that is quoted.
+_ORDER = (
+    ("min", "max", "min", "min", "min value {} is greater than max value {}"),
+    ("min", "defaultRequest", "defaultRequest", "defaultRequest", f"min value {{}} is greater than {_REQUEST}"),
+    ("defaultRequest", "max", "defaultRequest", "defaultRequest", f"{_REQUEST} is greater than max value {{}}"),
+    (
+        "defaultRequest",
+        "default",
+        "defaultRequest",
+        "defaultRequest",
+        f"{_REQUEST} is greater than default limit value {{}}",
+    ),
+    ("min", "default", "default", "min", "min value {} is greater than default value {}"),
+    ("default", "max", "default", "max", "default value {} is greater than max value {}"),
+)
 
 
 def check_config_map(errors: Errors, document: Document) -> None:
@@ -47,7 +63,7 @@ def check_config_map(errors: Errors, document: Document) -> None:
         complain(errors, f"binaryData[{key}]", key, names.check_config_key(key))
         size += len(value) * 3 // 4
     if size > _BYTES:
-        errors.append(too_long("", _BYTES))
+        errors.append(too_long("[]", _BYTES))
 
 
 def check_config_map_update(errors: Errors, new: Document, old: Document) -> None:
@@ -115,13 +131,13 @@ def check_quota(errors: Errors, document: Document) -> None:
 
 
 def _quota_name_problem(name: str) -> str | None:
-    if name.startswith("count/"):
+    if "/" in name:
         return names.check_qualified_name(name)
-    bare = name.removeprefix("requests.") if "/" in name else name
-    problem = check_resource_name(bare)
-    if problem is None and "/" not in name and name not in STANDARD_RESOURCES and "hugepages-" not in name:
-        return "must be a standard resource for quota"
-    return problem
+    problem = check_resource_name(name)
+    if name in STANDARD_RESOURCES or "hugepages-" in name:
+        return problem
+    told = "must be a standard resource for quota"
+    return told if problem is None else f"{problem}; {told}"
 
 
 def _check_scope_requirement(errors: Errors, path: str, requirement: Document) -> None:
@@ -152,10 +168,9 @@ def check_limit_range(errors: Errors, document: Document) -> None:
     seen: set[str] = set()
     for index, item in enumerate((document.get("spec") or {}).get("limits") or ()):
         at, kind = f"spec.limits[{index}]", item.get("type", "")
-        if "/" in kind:
-            complain(errors, f"{at}.type", kind, names.check_qualified_name(kind))
-        else:
-            check_choice(errors, f"{at}.type", kind, _LIMIT_TYPES)
+        complain(errors, f"{at}.type", kind, names.check_qualified_name(kind))
+        if kind and "/" not in kind and kind not in _LIMIT_TYPES:
+            errors.append(invalid(f"{at}.type", kind, "must be a standard limit type or fully qualified"))
         if kind in seen:
             errors.append(duplicate(f"{at}.type", kind))
         seen.add(kind)
@@ -174,19 +189,7 @@ def check_limit_range(errors: Errors, document: Document) -> None:
 
 
 def _check_limits(errors: Errors, path: str, item: Document) -> None:
-    for low, high, where, told in (
-        ("min", "max", "min", "min value {} is greater than max value {}"),
-        ("min", "defaultRequest", "defaultRequest", "min value {} is greater than default request value {}"),
-        ("defaultRequest", "max", "defaultRequest", "default request value {} is greater than max value {}"),
-        (
-            "defaultRequest",
-            "default",
-            "defaultRequest",
-            "default request value {} is greater than default limit value {}",
-        ),
-        ("min", "default", "default", "min value {} is greater than default value {}"),
-        ("default", "max", "default", "default value {} is greater than max value {}"),
-    ):
+    for low, high, where, shown, told in _ORDER:
         smaller, larger = item.get(low) or {}, item.get(high) or {}
         for name in smaller:
             if name not in larger:
@@ -194,7 +197,7 @@ def _check_limits(errors: Errors, path: str, item: Document) -> None:
             first, second = milli_or_none(smaller[name]), milli_or_none(larger[name])
             if first is not None and second is not None and first > second:
                 sentence = told.format(canonical(smaller[name]), canonical(larger[name]))
-                errors.append(invalid(f"{path}.{where}[{name}]", item[where][name], sentence))
+                errors.append(invalid(f"{path}.{where}[{name}]", item[shown][name], sentence))
     for name, ratio in (item.get("maxLimitRequestRatio") or {}).items():
         milli = milli_or_none(ratio)
         if milli is not None and milli < 1000:

@@ -71,7 +71,7 @@ def _check_spec(errors: Errors, spec: Document, named: Document) -> None:
     if len(set(listed)) != len(listed):
         errors.append(invalid("spec.versions", listed, "must contain unique version names"))
     if sum(1 for version in versions if version.get("storage")) != 1:
-        errors.append(invalid("spec.versions", listed, _STORAGE))
+        errors.append(invalid("spec.versions", listed or None, _STORAGE))
     _check_names(errors, named)
     conversion: Document = spec.get("conversion") or {}
     strategy = conversion.get("strategy")
@@ -109,7 +109,7 @@ def _check_version(errors: Errors, path: str, version: Document) -> None:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     at = f"{path}.schema.openAPIV3Schema"
     if schema is None:
-        errors.append(required(at, "schemas are required"))
+        errors.append(required(at))
     else:
         errors += structural.problems(schema, at)
     scale = (version.get("subresources") or {}).get("scale")
@@ -172,6 +172,8 @@ def _check_stored_versions(errors: Errors, document: Document) -> None:
     """A version in which objects were stored cannot go before they are rewritten."""
     known = [version.get("name") for version in (document.get("spec") or {}).get("versions") or ()]
     stored = (document.get("status") or {}).get("storedVersions") or ()
+    if not stored:
+        errors.append(invalid("status.storedVersions", None, "must have at least one stored version"))
     for index, version in enumerate(stored):
         if version not in known:
             told = (

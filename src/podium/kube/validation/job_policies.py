@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.kube import names
-from podium.kube.fields import duplicate, invalid, required, too_many, unsupported
+from podium.kube.fields import FieldError, duplicate, invalid, required, too_many, unsupported
 from podium.kube.validation.base import Document, Errors, check_not_negative, complain
 
 _ACTIONS = frozenset({"Count", "FailIndex", "FailJob", "Ignore"})
@@ -43,10 +43,10 @@ def check_failure_policy(errors: Errors, path: str, spec: Document) -> None:
                 errors.append(unsupported(f"{place}.status", status, _STATUSES))
         if codes is not None and conditions:
             told = "specifying both OnExitCodes and OnPodConditions is not supported"
-            errors.append(invalid(at, rule, told))
+            errors.append(FieldError(at, "FieldValueInvalid", f"Invalid value: {told}"))
         if codes is None and not conditions:
             told = "specifying one of OnExitCodes and OnPodConditions is required"
-            errors.append(invalid(at, rule, told))
+            errors.append(FieldError(at, "FieldValueInvalid", f"Invalid value: {told}"))
 
 
 def _check_exit_codes(errors: Errors, path: str, codes: Document, containers: set[str | None]) -> None:

@@ -194,13 +194,12 @@ def _check_selector(errors: Errors, spec: Document) -> None:
     selector = spec.get("selector")
     if selector is None:
         errors.append(required("spec.selector"))
-        return
     check_selector(errors, "spec.selector", selector)
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
     try:
         if not from_selector(selector)(labels):
             told = "`selector` does not match template `labels`"
-            errors.append(invalid("spec.template.metadata.labels", labels, told))
+            errors.append(invalid("spec.template.metadata.labels", dict(sorted(labels.items())), told))
     except SelectorError:
         pass  # told already
 

@@ -118,13 +118,17 @@ def _check_owners(errors: Errors, owners: list[Document]) -> None:
 
 def _check_finalizers(errors: Errors, finalizers: list[str], before: list[str] | None) -> None:
     path = "metadata.finalizers"
-    for finalizer in finalizers:
+    for index, finalizer in enumerate(finalizers):
         if before and finalizer in before:
             continue  # what was let in once must not stop an object's later life
         complain(errors, path, finalizer, names.check_qualified_name(finalizer))
         if "/" not in finalizer and finalizer not in _PLAIN_FINALIZERS:
             errors.append(
-                invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")
+                invalid(
+                    f"{path}[{index}]",
+                    finalizer,
+                    "name is neither a standard finalizer name nor is it fully qualified",
+                )
             )
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         errors.append(invalid(path, finalizers, f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"))

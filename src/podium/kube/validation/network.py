@@ -172,7 +172,9 @@ def check_endpoints(errors: Errors, document: Document) -> None:
         for field in ("addresses", "notReadyAddresses"):
             for number, address in enumerate(subset.get(field) or ()):
                 place = f"{at}.{field}[{number}]"
-                _check_reachable(errors, f"{place}.ip", address.get("ip", ""))
+                ip = address.get("ip", "")
+                if _check_reachable(errors, f"{place}.ip", ip) is None:
+                    errors.append(invalid(f"{place}.ip", ip, "must be a valid IP address"))
                 if address.get("hostname"):
                     name = address["hostname"]
                     complain(errors, f"{place}.hostname", name, names.check_dns_label(name))
@@ -219,9 +221,8 @@ def _check_endpoint(errors: Errors, path: str, endpoint: Document, kind: str | N
         if kind == "FQDN":
             complain(errors, at, address, names.check_dns_subdomain(address.removesuffix(".")))
             continue
-        before = len(errors)
-        _check_reachable(errors, at, address)
-        if len(errors) == before and kind in _FAMILIES and f"IPv{ipaddress.ip_address(address).version}" != kind:
+        number = _check_reachable(errors, at, address)
+        if number is not None and kind in _FAMILIES and kind != f"IPv{number.version}":
             errors.append(invalid(f"{path}.addresses", address, f"must be an {kind} address"))
     if endpoint.get("nodeName"):
         node = endpoint["nodeName"]
@@ -231,12 +232,12 @@ def _check_endpoint(errors: Errors, path: str, endpoint: Document, kind: str | N
         complain(errors, f"{path}.hostname", name, names.check_dns_label(name))
 
 
-def _check_reachable(errors: Errors, path: str, text: str) -> None:
-    """An address that other machines can reach."""
+def _check_reachable(errors: Errors, path: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address that other machines can reach.  Returns it, or None for text that is no address."""
     before = len(errors)
     check_ip(errors, path, text)
     if len(errors) > before:
-        return
+        return None
     address = ipaddress.ip_address(text)
     if address.is_unspecified:
         errors.append(invalid(path, text, f"may not be unspecified ({text})"))
@@ -248,6 +249,7 @@ def _check_reachable(errors: Errors, path: str, text: str) -> None:
     if address.is_multicast and str(address).startswith(("224.0.0.", "ff02:")):
         told = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
         errors.append(invalid(path, text, told))
+    return address
 
 
 def check_endpoint_slice_update(errors: Errors, new: Document, old: Document) -> None:

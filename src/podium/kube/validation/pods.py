@@ -17,7 +17,7 @@ from podium.kube.fields import (
     too_long,
     unsupported,
 )
-from podium.kube.validation.amounts import check_amount, check_requirements
+from podium.kube.validation.amounts import check_requirements
 from podium.kube.validation.base import (
     Document,
     Errors,
@@ -141,8 +141,8 @@ def _check_rare(errors: Errors, path: str, spec: Document) -> None:
         condition = gate.get("conditionType", "")
         at = f"{path}.readinessGates[{index}].conditionType"
         complain(errors, at, condition, names.check_qualified_name(condition))
-    for name, value in (spec.get("overhead") or {}).items():
-        check_amount(errors, f"{path}.overhead[{name}]", name, value)
+    if spec.get("overhead"):
+        check_requirements(errors, f"{path}.overhead", {"limits": spec["overhead"]})
     if spec.get("resources"):
         at = f"{path}.resources"
         if spec["resources"].get("claims"):
@@ -150,9 +150,10 @@ def _check_rare(errors: Errors, path: str, spec: Document) -> None:
         check_requirements(errors, at, spec["resources"], of_pod=True)
     if "os" in spec:
         system = spec["os"].get("name") or ""
-        if system not in _SYSTEMS:
-            known = frozenset(_SYSTEMS)
-            errors.append(unsupported(f"{path}.os.name", system, known) if system else required(f"{path}.os.name"))
+        if not system:
+            errors.append(required(f"{path}.os.name", "cannot be empty"))
+        elif system not in _SYSTEMS:
+            errors.append(unsupported(f"{path}.os", system, _SYSTEMS))
     group = spec.get("schedulingGroup")
     if group is not None:
         name = group.get("podGroupName")

@@ -27,7 +27,7 @@ def check_volume(errors: Errors, document: Document) -> None:
     if not capacity:
         errors.append(required("spec.capacity"))
     if set(capacity) != {"storage"}:
-        errors.append(unsupported("spec.capacity", capacity, ("storage",)))
+        errors.append(unsupported("spec.capacity", capacity or None, ("storage",)))
     for name, amount in capacity.items():
         check_positive_amount(errors, f"spec.capacity[{name}]", amount)
     policy = spec.get("persistentVolumeReclaimPolicy")

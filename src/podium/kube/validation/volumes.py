@@ -90,6 +90,7 @@ def check_host_path(errors: Errors, path: str, source: Document) -> None:
     place = source.get("path") or ""
     if not place:
         errors.append(required(f"{path}.path"))
+        return
     if has_back_step(place):
         errors.append(invalid(f"{path}.path", place, "must not contain '..'"))
     kind = source.get("type", "")
@@ -164,9 +165,7 @@ def _check_projected(errors: Errors, path: str, source: Document) -> None:
             _check_downward_file(errors, f"{at}.downwardAPI", item)
         if "serviceAccountToken" in projection:
             _check_token(errors, f"{at}.serviceAccountToken", projection["serviceAccountToken"])
-        if not projection:
-            errors.append(required(at, "must specify at least one volume type"))
-        elif len(projection) > 1:
+        if len(projection) > 1:
             errors.append(forbidden(at, "may not specify more than 1 volume type per source"))
 
 

@@ -55,7 +55,8 @@ def check_replica_set(errors: Errors, document: Document) -> None:
     spec: Document = document.get("spec") or {}
     check_not_negative(errors, "spec.replicas", spec.get("replicas"))
     check_not_negative(errors, "spec.minReadySeconds", spec.get("minReadySeconds"))
-    _check_selected_template(errors, spec, "replicaset")
+    # The API server says "deployment" here too.
+    _check_selected_template(errors, spec, "deployment")
 
 
 def check_replication_controller(errors: Errors, document: Document) -> None:
@@ -205,11 +206,13 @@ def _check_labels_match(errors: Errors, selector: Document | None, template: Doc
     try:
         match = from_selector(selector)
     except SelectorError:
-        return  # told already
+        errors.append(invalid("spec.selector", selector, "invalid label selector"))
+        return
     labels = (template.get("metadata") or {}).get("labels") or {}
     if not match.everything and not match(labels):
         told = "`selector` does not match template `labels`"
-        errors.append(invalid("spec.template.metadata.labels", labels or None, told))
+        shown = dict(sorted(labels.items())) or None
+        errors.append(invalid("spec.template.metadata.labels", shown, told))
 
 
 def _check_always(errors: Errors, template: Document, kind: str) -> None:
