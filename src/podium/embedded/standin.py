@@ -1,8 +1,8 @@
 """A stand-in for the scheduler: binds every pending pod to the first node, by name, that has room for it.
 
-One controller with three kinds of keys.  Pods and nodes each have their own, under which they are booked when they
-change; the empty key is the queue, looked at after every change: it hands out the binds.  A pod counts as placed
-from the moment its bind is handed out; if the server does not tell of it for a while, it is queued again.
+One controller with one key, the queue.  What changed is noted as it is observed and booked at the next look at
+the queue, which hands out the binds.  A pod counts as placed from the moment its bind is handed out; if the server
+does not tell of it for a while, it is queued again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from podium.embedded.nodes.rooms import selects
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Patch
-from podium.kube.controller import NOTHING, Note, Outcome
+from podium.kube.controller import Note, Outcome
 from podium.kube.events import WARNING
 from podium.kube.pod_resources import PODS as SLOTS
 from podium.kube.pod_resources import Amounts, amounts, pod_requests
@@ -44,24 +44,29 @@ class FirstFit:
     component = "default-scheduler"
 
     def __init__(self) -> None:
-        self.watches = {PODS: _own_and_queue, NODES: _own_and_queue}
+        self.watches = {PODS: self._note, NODES: self._note}
+        self._changed: dict[Key, None] = {}  # nodes and pods: a node's key has no namespace
         self._has: dict[str, Amounts] = {}  # by node
         self._used: dict[str, Amounts] = {}
         self._placed: dict[Key, tuple[str, str, Amounts]] = {}  # node, UID of the pod, what it takes
         self._assumed: dict[Key, float] = {}  # placed by us, not yet told by the server: until when to believe it
         self._pending: dict[Key, None] = {}
 
+    def _note(self, obj: Object, cache: Cache) -> Iterable[Key]:
+        self._changed[key_of(obj)] = None
+        return (_QUEUE,)
+
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
-        if key == _QUEUE:
-            return self._schedule(cache, now)
-        if key[0]:
-            self._book(key, cache.find(PODS, Pod, key))
-            return NOTHING
-        node = cache.find(NODES, Node, key)
-        self._has.pop(key[1], None)
-        if node is not None:
-            self._has[key[1]] = amounts(node.status.allocatable)
-        return NOTHING
+        changed, self._changed = self._changed, {}
+        for each in changed:
+            if each[0]:
+                self._book(each, cache.find(PODS, Pod, each))
+                continue
+            node = cache.find(NODES, Node, each)
+            self._has.pop(each[1], None)
+            if node is not None:
+                self._has[each[1]] = amounts(node.status.allocatable)
+        return self._schedule(cache, now)
 
     def _book(self, key: Key, pod: Pod | None) -> None:
         placed = self._placed.get(key)
@@ -104,7 +109,7 @@ class FirstFit:
                 break
             pod = cache.find(PODS, Pod, key)
             if pod is None:
-                continue  # its own key will come to that
+                continue  # its removal is still to be booked
             node, told = self._find(pod, names, searches, cache)
             if node:
                 self._place(key, pod, node)
@@ -192,7 +197,3 @@ def _refusal(pod: Pod, told: str, now: float) -> Change | None:
         said["lastTransitionTime"] = format_time(now)
     patch = {"status": {"conditions": [said]}}
     return Patch(PODS, pod.namespace, pod.name, patch, "status", STRATEGIC_PATCH, uid=pod.uid)
-
-
-def _own_and_queue(obj: Object, cache: Cache) -> Iterable[Key]:
-    return key_of(obj), _QUEUE

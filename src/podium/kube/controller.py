@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
@@ -123,7 +123,8 @@ class _Work(msgspec.Struct):
     controller: Controller
     universal: bool
     recorder: Recorder
-    dirty: dict[Key, None] = {}  # insertion-ordered set of keys to reconcile now
+    # Keys to reconcile now, in order.  Taking the first one out of a plain dict again and again is quadratic.
+    dirty: OrderedDict[Key, None] = msgspec.field(default_factory=OrderedDict)
     deferred: set[Key] = set()  # became dirty while their changes were under way
     flights: dict[Key, _Flight] = {}
     failures: dict[Key, int] = {}
@@ -264,8 +265,7 @@ class Manager:
         self._turns.rotate(-1)
         while awake and budget > 0:
             work = awake.popleft()
-            key = next(iter(work.dirty))
-            del work.dirty[key]
+            key, _ = work.dirty.popitem(last=False)
             budget -= 1
             outcome = self._reconcile(work, key, now)
             self._set_timer(work, key, outcome.again_at)

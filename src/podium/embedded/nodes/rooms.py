@@ -72,26 +72,21 @@ class Rooms:
         room = self._open(node, cache)
         requests = pod_requests(pod.spec)
         ports = _host_ports(pod)
-        if _shortage(room, requests, node) or _port_clash(room, ports):
+        refusal = _refusal(room, pod, node, requests, ports)
+        if refusal is not None:
             # Whoever bound this pod may have seen the end of another before that one's turn came to leave.
             self._sweep(room, node, cache)
             room = self._open(node, cache)
-        refusal = _shortage(room, requests, node) or _mismatch(pod, node) or _port_clash(room, ports)
+            refusal = _refusal(room, pod, node, requests, ports)
         if refusal is not None:
             self._close_if_empty(node.name)
             return refusal
-        ip = "" if pod.spec.host_network else room.lent.take(node.spec.pod_cidr)
-        return self._enter(room, pod, requests, ports, ip)
+        return self._enter(room, pod, requests, ports, _address(room, pod, node))
 
     def readmit(self, pod: Pod, node: Node, cache: Cache) -> Tenant:
         """Takes in a pod that began before this process did: it is there, whether it fits or not."""
         room = self._open(node, cache)
-        found = self._tenants.get(key_of(pod))
-        if found is None:
-            found = self._enter(room, pod, pod_requests(pod.spec), _host_ports(pod), pod.status.pod_ip)
-        if not found.ip and not pod.spec.host_network:
-            found.ip = room.lent.take(node.spec.pod_cidr)
-        return found
+        return self._tenants.get(key_of(pod)) or self._return(room, pod, node)
 
     def leave(self, key: Key) -> None:
         """The pod has finished or is gone.  Harmless if it was never here."""
@@ -126,8 +121,12 @@ class Rooms:
             lent = Lent(pod.status.pod_ip for pod in present if pod.status.pod_ip)
             room = self._rooms[node.name] = _Room(used={}, ports=set(), lent=lent, tenants=set())
             for pod in present:
-                self._enter(room, pod, pod_requests(pod.spec), _host_ports(pod), pod.status.pod_ip)
+                self._return(room, pod, node)
         return room
+
+    def _return(self, room: _Room, pod: Pod, node: Node) -> Tenant:
+        ip = pod.status.pod_ip or _address(room, pod, node)
+        return self._enter(room, pod, pod_requests(pod.spec), _host_ports(pod), ip)
 
     def _sweep(self, room: _Room, node: Node, cache: Cache) -> None:
         """Sees off everybody who is known to have finished or gone."""
@@ -139,6 +138,15 @@ class Rooms:
     def _close_if_empty(self, name: str) -> None:
         if not self._rooms[name].tenants:
             del self._rooms[name]
+
+
+def _address(room: _Room, pod: Pod, node: Node) -> str:
+    """An address for the pod; empty where it uses the node's."""
+    return "" if pod.spec.host_network else room.lent.take(node.spec.pod_cidr)
+
+
+def _refusal(room: _Room, pod: Pod, node: Node, requests: Amounts, ports: frozenset[HostPort]) -> Refusal | None:
+    return _shortage(room, requests, node) or _mismatch(pod, node) or _port_clash(room, ports)
 
 
 def _shortage(room: _Room, requests: Amounts, node: Node) -> Refusal | None:
