@@ -37,7 +37,7 @@ def matching(name: str, group: str, version: str, listed: dict[str, Any]) -> lis
     found: list[Resource] = []
     for entry in listed.get("resources") or ():
         names = (entry["name"], entry.get("singularName"), entry["kind"].lower(), *(entry.get("shortNames") or ()))
-        if "/" not in entry["name"] and word in names:
+        if word and word in names and "/" not in entry["name"]:
             resource = Resource(group, version, entry["name"], entry["kind"], bool(entry.get("namespaced")))
             found.append(resource)
     return found
