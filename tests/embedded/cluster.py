@@ -1,4 +1,4 @@
-"""All built-in controllers, simulated kubelets and the stand-in scheduler over the embedded API, in virtual time."""
+"""The built-in controllers, simulated kubelets and the stand-in scheduler over the embedded API, on a set clock."""
 
 from __future__ import annotations
 
@@ -59,23 +59,23 @@ class Cluster(World):
 
     # --- looking -------------------------------------------------------------------------------------------
 
-    def list(self, resource: Resource, namespace: str = "default") -> list[Document]:
+    def objects(self, resource: Resource, namespace: str = "default") -> list[Document]:
         path = resource.path(namespace if resource.namespaced else "")
         found: list[Document] = self.request(Request("GET", path))["items"]
         return found
 
     def names(self, resource: Resource, namespace: str = "default") -> list[str]:
-        return [each["metadata"]["name"] for each in self.list(resource, namespace)]
+        return [each["metadata"]["name"] for each in self.objects(resource, namespace)]
 
     def pods(self, **labels: str) -> list[Document]:
         wanted = labels.items()
-        return [pod for pod in self.list(PODS) if wanted <= (pod["metadata"].get("labels") or {}).items()]
+        return [pod for pod in self.objects(PODS) if wanted <= (pod["metadata"].get("labels") or {}).items()]
 
     def running(self) -> list[Document]:
         """Pods that neither ended nor were asked to."""
         return [
             pod
-            for pod in self.list(PODS)
+            for pod in self.objects(PODS)
             if pod["status"]["phase"] in ("Pending", "Running") and "deletionTimestamp" not in pod["metadata"]
         ]
 

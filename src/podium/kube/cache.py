@@ -136,12 +136,13 @@ class Cache:
     def _candidates(self, resource: Resource, namespace: str, match: LabelMatch) -> set[Key]:
         """The fewest objects that one exact requirement leaves; without one, all of the namespace."""
         exact = [(each.key, each.values[0]) for each in match.requirements if each.operator == "="]
-        if not exact:
-            return self._by_namespace.get((resource, namespace), set())
+        all_there = self._by_namespace.get((resource, namespace), set())
+        if not exact or not all_there:
+            return all_there
         labelled = self._by_label.get((resource, namespace))
         if labelled is None:
             labelled = self._by_label[resource, namespace] = {}
-            for key in self._by_namespace.get((resource, namespace), ()):
+            for key in all_there:
                 for pair in (self._objects[resource][key].metadata.labels or {}).items():
                     labelled.setdefault(pair, set()).add(key)
         return min((labelled.get(pair, set()) for pair in exact), key=len)
