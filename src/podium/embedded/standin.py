@@ -51,6 +51,7 @@ class FirstFit:
         self._placed: dict[Key, tuple[str, str, Amounts]] = {}  # node, UID of the pod, what it takes
         self._assumed: dict[Key, float] = {}  # placed by us, not yet told by the server: until when to believe it
         self._pending: dict[Key, None] = {}
+        self._stuck: dict[Key, None] = {}  # refused and told so: they wait for a change of a node or for room
 
     def _note(self, obj: Object, cache: Cache) -> Iterable[Key]:
         self._changed[key_of(obj)] = None
@@ -63,6 +64,7 @@ class FirstFit:
                 self._book(each, cache.find(PODS, Pod, each))
                 continue
             node = cache.find(NODES, Node, each)
+            self._wake_stuck()
             self._has.pop(each[1], None)
             if node is not None:
                 self._has[each[1]] = amounts(node.status.allocatable)
@@ -74,6 +76,7 @@ class FirstFit:
             return  # what we see is older than our bind
         self._displace(key)
         self._pending.pop(key, None)
+        self._stuck.pop(key, None)
         if pod is None or pod.finished:
             return
         if pod.spec.node_name:
@@ -94,6 +97,11 @@ class FirstFit:
             node, _, requests = self._placed.pop(key)
             for name, amount in requests.items():
                 self._used[node][name] -= amount
+            self._wake_stuck()
+
+    def _wake_stuck(self) -> None:
+        self._pending |= self._stuck
+        self._stuck.clear()
 
     def _schedule(self, cache: Cache, now: float) -> Outcome:
         for key in [key for key, until in self._assumed.items() if until <= now]:
@@ -118,7 +126,12 @@ class FirstFit:
                 binds.append(_bind(pod, node))
                 told = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
                 notes.append(Note(PODS, pod, "Scheduled", told))
-            elif len(refusals) < _REFUSALS_PER_TURN and (patch := _refusal(pod, told, now)) is not None:
+                continue
+            patch = _refusal(pod, told, now)
+            if patch is None:
+                del self._pending[key]
+                self._stuck[key] = None
+            elif len(refusals) < _REFUSALS_PER_TURN:
                 refusals.append(patch)
                 notes.append(Note(PODS, pod, "FailedScheduling", told, WARNING))
         again_at = now + _ASSUMED_SECONDS if self._assumed else None
