@@ -60,8 +60,7 @@ def check_job(errors: Errors, document: Document) -> None:
 def check_job_update(errors: Errors, new: Document, old: Document) -> None:
     after: Document = new.get("spec") or {}
     before: Document = old.get("spec") or {}
-    check_job_spec(errors, "spec", after)
-    _check_selector(errors, after)
+    check_job(errors, new)
     completions, parallelism = after.get("completions"), after.get("parallelism")
     if after.get("completionMode") != "Indexed":
         check_same(errors, "spec.completions", completions, before.get("completions"))
