@@ -74,7 +74,8 @@ class World:
         annotations = given.pop("annotations", {})
         requests = given.pop("requests", {})
         finalizers = given.pop("finalizers", [])
-        container = {"name": "main", "image": "app:1", "resources": {"requests": requests, "limits": {}}}
+        limits = {name: amount for name, amount in requests.items() if "/" in name}  # GPUs cannot be overcommitted
+        container = {"name": "main", "image": "app:1", "resources": {"requests": requests, "limits": limits}}
         spec: Document = {"containers": [container], **given}
         if node:
             spec["nodeName"] = node
