@@ -1,4 +1,4 @@
-"""The built-in controllers, simulated kubelets and the stand-in scheduler over the embedded API, on a set clock."""
+"""Built-in controllers, simulated kubelets and the stand-in scheduler over the embedded API, on a set clock."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from podium.embedded.nodes.shapes import Shape
 from podium.embedded.standin import FirstFit
 from podium.kube.changes import Change, Create, Patch, request_of
 from podium.kube.controller import Controller
+from podium.kube.reflector import Reflector
 from podium.kube.resources import JOBS, PODS, Resource
 from podium.kube.times import format_time
 from podium.kube.transport import Request
+from podium.kube.wire import struct_of
 from tests.embedded.world import World
 
 Document = dict[str, Any]
@@ -91,6 +93,12 @@ class Cluster(World):
 
     def reasons(self) -> set[str]:
         return {event["reason"] for event in self.events()}
+
+    def serve(self, resource: Resource) -> None:
+        """A custom resource is served from now on: the manager is told, and watches it."""
+        self.manager.serve(resource)
+        self._reflectors[resource] = Reflector(resource, struct_of(resource))
+        self.settle()
 
     # --- changing ------------------------------------------------------------------------------------------
 

@@ -197,10 +197,10 @@ class Manager:
         flight.out -= 1
         if error is None:
             self._answered(work, ticket, result)
+        elif isinstance(ticket.change, Read) and _already_so(ticket.change, error):
+            self._answered(work, ticket, None)
         elif _already_so(ticket.change, error):
             flight.repeat = True
-            if isinstance(ticket.change, Read):
-                self.cache.bury(ticket.change.uid)
         else:
             # What follows a failed write was decided on its success: drop it and think again, later.
             flight.failed = True
