@@ -99,7 +99,7 @@ def _claims_of_volume(obj: Object, cache: Cache) -> Iterator[Key]:
 def _waiting_claims(obj: Object, cache: Cache) -> Iterator[Key]:
     """A new volume or class may be what any unbound claim waits for; both are rare events."""
     for claim in cache.all(PERSISTENTVOLUMECLAIMS):
-        if isinstance(claim, PersistentVolumeClaim) and not claim.spec.volume_name:
+        if isinstance(claim, PersistentVolumeClaim) and claim.status.phase != "Bound":
             yield key_of(claim)
 
 
