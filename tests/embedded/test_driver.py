@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-import msgspec
 import pytest
 
 from podium.embedded.driver import Driver
@@ -81,7 +80,8 @@ async def test_pods_are_bound_run_and_end(cluster: Cluster) -> None:
         await cluster.pod("short", run_seconds="0.3")
 
         async def ended() -> bool:
-            return (await cluster.client.get(PODS, "default", "short"))["status"]["phase"] == "Succeeded"
+            found = await cluster.client.get(PODS, "default", "short")
+            return bool(found["status"]["phase"] == "Succeeded")
 
         begin = time.perf_counter()
         await until(ended)
@@ -222,9 +222,7 @@ async def test_custom_resources_come_and_go(cluster: Cluster) -> None:
         for _ in range(2):
             counter.seen.clear()
             counter.told.clear()
-            await cluster.client.create(
-                CUSTOMRESOURCEDEFINITIONS, "", msgspec.json.decode(msgspec.json.encode(DEFINITION))
-            )
+            await cluster.client.create(CUSTOMRESOURCEDEFINITIONS, "", DEFINITION)
             await driver.idle()
             assert counter.told == [("serve", WIDGETS)]
             await cluster.client.create(WIDGETS, "default", widget)

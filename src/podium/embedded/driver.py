@@ -115,12 +115,12 @@ class Driver:
     async def _pump(self, group: asyncio.TaskGroup) -> None:
         while True:
             self._wake.clear()
-            if self._needs_moved:
-                self._needs_moved = False
-                self._watch_more(group)
             for _ in range(min(len(self._inbox), _EVENTS_PER_TURN)):
                 self._inbox.popleft()()
                 self._turns += 1
+            if self._needs_moved:
+                self._needs_moved = False
+                self._watch_needed(group)
             if self._queue.qsize() < self._concurrency:
                 for ticket in self._machine.run(self._clock(), _KEYS_PER_TURN):
                     self._queue.put_nowait(ticket)
@@ -144,7 +144,7 @@ class Driver:
         except TimeoutError:
             return
 
-    def _watch_more(self, group: asyncio.TaskGroup) -> None:
+    def _watch_needed(self, group: asyncio.TaskGroup) -> None:
         """Watches what the machine needs and nothing else; its needs move with the custom resources."""
         needed = self._machine.resources
         if self._custom_resources:

@@ -759,6 +759,7 @@ _STRUCTS: dict[Resource, type[Object]] = {
     r.ENDPOINTS: Endpoints,
     r.ENDPOINTSLICES: EndpointSlice,
     r.RESOURCEQUOTAS: ResourceQuota,
+    r.CUSTOMRESOURCEDEFINITIONS: CustomResourceDefinition,
 }
 
 
