@@ -60,9 +60,9 @@ class Api:
     def handle(self, request: Request) -> Reply:
         """Answers a request.  Never raises: a refusal is an answer, and so is a bug."""
         try:
+            target = resolve(self.registry, request.path)
             if request.content_type.startswith(protobuf.MEDIA_TYPE):
                 request = _as_json(request)
-            target = resolve(self.registry, request.path)
             if target is not None:
                 return self._dispatch(target, request)
             endpoint = self._endpoints.get(request.path)
