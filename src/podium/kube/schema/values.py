@@ -1,178 +1,258 @@
-"""Whether the values of a custom resource are what its definition allows, told in the API server's words."""
+"""Whether the values of a custom resource are ones its schema allows, told in the API server's words.
+
+Values are checked as they stand: pruning and defaulting come before.  Rules in CEL come after everything else, on
+a document that is otherwise right, since an expression may rely on it.
+
+On an update a value that did not change is not checked again.  A schema can become stricter after objects were
+stored; without this nobody could even remove a finalizer from an object that no longer fits.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import msgspec
+import re2
 
 from podium.kube import fields
 from podium.kube.fields import FieldError
-from podium.kube.schema import formats
+from podium.kube.patches import same
+from podium.kube.schema.formats import FORMATS
 from podium.kube.schema.model import Schema
 
-_JSON_TYPES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+ABSENT: Any = msgspec.UNSET
+
+_JSON_TYPES = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+# An object with these is too broken for expressions to be asked about it.
+_BLOCKING = frozenset(("FieldValueRequired", "FieldValueTypeInvalid", "FieldValueTooLong", "FieldValueTooMany"))
 
 
 def validate(document: Any, schema: Schema, path: str = "", old: Any = None) -> list[FieldError]:
-    """Everything that is wrong with a document.  `old` is what it replaces, for rules that compare the two.
+    """Everything that is wrong with the document; `old` is what it replaces, if it replaces something."""
+    errors: list[FieldError] = []
+    _check(document, schema, path, ABSENT if old is None else old, errors)
+    if schema.ruled:
+        if any(error.reason in _BLOCKING for error in errors):
+            detail = (
+                "some validation rules were not checked because the object was invalid; "
+                "correct the existing errors to complete validation"
+            )
+            errors.append(FieldError("<nil>", "FieldValueInvalid", f"Invalid value: null: {detail}"))
+        else:
+            # Expressions are rare, and the library behind them takes long to import.
+            from podium.kube.schema import cel
 
-    Rules in CEL are asked only of documents that are otherwise right: they rely on the types.
-    """
-    errors = list(_check(document, schema, path))
-    if errors or not schema.ruled:
-        return errors
-    from podium.kube.schema import cel  # a large library that few definitions need
-
-    return cel.check_rules(document, old, schema, path)
+            errors += cel.check_rules(document, schema, path, old)
+    return errors
 
 
-def _check(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
+def same_item(old: Any, item: Any, keys: tuple[str, ...]) -> Any:
+    """The item of a keyed list that `item` replaces, or ABSENT."""
+    if isinstance(old, list) and isinstance(item, dict) and keys:
+        wanted = [item.get(key) for key in keys]
+        for each in old:
+            if isinstance(each, dict) and [each.get(key) for key in keys] == wanted:
+                return each
+    return ABSENT
+
+
+# --- one value ---------------------------------------------------------------------------------------------
+
+
+def _check(value: Any, schema: Schema, path: str, old: Any, errors: list[FieldError]) -> None:
+    if old is not ABSENT and path and same(value, old):
+        return
     if value is None and schema.nullable:
         return
-    wrong = _check_type(value, schema, path)
-    if wrong is not None:
-        yield wrong
+    if (wanted := _expected_type(schema)) and not _is_of_type(value, wanted):
+        given = _json_type(value)
+        detail = f'Invalid value: "{given}": {_place(path)} must be of type {wanted}: "{given}"'
+        errors.append(FieldError(path or "<nil>", "FieldValueTypeInvalid", detail))
+        if schema.enum:
+            _check_enum(value, schema, path, errors)
         return
-    if schema.enum and value not in schema.enum:
-        yield fields.unsupported(path, value, schema.enum)
-    if isinstance(value, dict):
-        yield from _check_object(value, schema, path)
+    if schema.enum:
+        _check_enum(value, schema, path, errors)
+    if isinstance(value, str):
+        _check_text(value, schema, path, errors)
+    elif isinstance(value, bool):
+        pass
+    elif isinstance(value, int | float):
+        _check_number(value, schema, path, errors)
     elif isinstance(value, list):
-        yield from _check_array(value, schema, path)
-    elif isinstance(value, str):
-        yield from _check_string(value, schema, path)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from _check_number(value, schema, path)
-    yield from _check_combinations(value, schema, path)
+        _check_list(value, schema, path, old, errors)
+    elif isinstance(value, dict):
+        _check_object(value, schema, path, old, errors)
+    if schema.all_of or schema.any_of or schema.one_of or schema.negated is not None:
+        _check_alternatives(value, schema, path, errors)
 
 
-def _check_type(value: Any, schema: Schema, path: str) -> FieldError | None:
-    if schema.int_or_string:
-        return None if type(value) in (int, str) else _type_error(path, value, "integer,string")
-    wanted = schema.type
-    found = _JSON_TYPES.get(type(value), "null")
-    if not wanted or found == wanted:
-        return None
-    if wanted == "number" and found == "integer":
-        return None
-    if wanted == "integer" and found == "number" and float(value).is_integer():
-        return None
-    return _type_error(path, value, wanted)
+def _expected_type(schema: Schema) -> str:
+    return "integer,string" if schema.int_or_string else schema.type
 
 
-def _type_error(path: str, value: Any, wanted: str) -> FieldError:
-    found = _JSON_TYPES.get(type(value), "null")
-    return fields.wrong_type(path, found, f'{path} in body must be of type {wanted}: "{found}"')
+def _is_of_type(value: Any, wanted: str) -> bool:
+    given = _json_type(value)
+    if given == "number" and value == int(value) and abs(value) < 2**63:
+        given = "integer"
+    return given in wanted.split(",") or (given == "integer" and wanted == "number")
 
 
-def _check_object(value: dict[str, Any], schema: Schema, path: str) -> Iterator[FieldError]:
-    properties = schema.properties or {}
-    for key in schema.required:
-        if key not in value:
-            yield fields.required(_join(path, key))
-    for key, item in value.items():
-        field = properties.get(key, schema.values)
-        if field is not None:
-            yield from _check(
-                item, field, _join(path, key) if key in properties else f"{path}[{key}]" if path else key
-            )
-    if schema.min_properties is not None and len(value) < schema.min_properties:
-        yield _invalid(path, len(value), f"should have at least {schema.min_properties} properties")
-    if schema.max_properties is not None and len(value) > schema.max_properties:
-        yield fields.too_many(path, len(value), schema.max_properties)
+def _json_type(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+        return "number"
+    return "null" if value is None else _JSON_TYPES[type(value)]
 
 
-def _check_array(value: list[Any], schema: Schema, path: str) -> Iterator[FieldError]:
+def _check_enum(value: Any, schema: Schema, path: str, errors: list[FieldError]) -> None:
+    if not any(same(value, each) for each in schema.enum):
+        known = ", ".join(
+            f'"{each}"' if isinstance(each, str) else f'"{fields.show(each)}"' for each in schema.enum
+        )
+        detail = f"Unsupported value: {fields.show(value)}: supported values: {known}"
+        errors.append(FieldError(path, "FieldValueNotSupported", detail))
+
+
+def _check_text(value: str, schema: Schema, path: str, errors: list[FieldError]) -> None:
+    if schema.max_length is not None and len(value) > schema.max_length:
+        errors.append(fields.too_long(path, schema.max_length))
+    if schema.min_length is not None and len(value) < schema.min_length:
+        detail = f"{_place(path)} should be at least {schema.min_length} chars long"
+        errors.append(fields.invalid(path, value, detail))
+    if schema.pattern and not matcher(schema.pattern)(value):
+        errors.append(fields.invalid(path, value, f"{_place(path)} should match '{schema.pattern}'"))
+    check = FORMATS.get(schema.format) if schema.format else None
+    if check is not None and not check(value):
+        shown = fields.show(value)
+        detail = f"{_place(path)} must be of type {schema.format}: {shown}"
+        errors.append(fields.wrong_type(path, value, detail))
+
+
+@lru_cache(maxsize=1024)
+def matcher(pattern: str) -> Callable[[str], object]:
+    """A pattern as a search function.  RE2, as on a real server: linear in the text, whatever the pattern."""
+    options = re2.Options()
+    options.log_errors = False
+    search: Callable[[str], object] = re2.compile(pattern, options).search
+    return search
+
+
+def _check_number(value: float, schema: Schema, path: str, errors: list[FieldError]) -> None:
+    if schema.format in ("int32", "int64"):
+        bits = 31 if schema.format == "int32" else 63
+        if not -(1 << bits) <= value < 1 << bits:
+            detail = f"Checked value must be of type {schema.type} with format {schema.format} in {path}"
+            errors.append(FieldError("<nil>", "FieldValueInvalid", f'Invalid value: "": {detail}'))
+    low, high, step = schema.minimum, schema.maximum, schema.multiple_of
+    told = ""
+    if low is not None and (value <= low if schema.exclusive_minimum else value < low):
+        told = f"greater than {'' if schema.exclusive_minimum else 'or equal to '}{_number(low)}"
+    elif high is not None and (value >= high if schema.exclusive_maximum else value > high):
+        told = f"less than {'' if schema.exclusive_maximum else 'or equal to '}{_number(high)}"
+    elif step and (value / step) != int(value / step):
+        told = f"a multiple of {_number(step)}"
+    if told:
+        errors.append(fields.invalid(path, value, f"{_place(path)} should be {told}"))
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
+
+
+# --- lists and objects -------------------------------------------------------------------------------------
+
+
+def _check_list(value: list[Any], schema: Schema, path: str, old: Any, errors: list[FieldError]) -> None:
     if schema.max_items is not None and len(value) > schema.max_items:
-        yield fields.too_many(path, len(value), schema.max_items)
+        # Its items are not looked at: there may be very many of them.
+        errors.append(fields.too_many(path, len(value), schema.max_items))
+        return
     if schema.min_items is not None and len(value) < schema.min_items:
-        yield _invalid(path, len(value), f"should have at least {schema.min_items} items")
+        detail = f"{_place(path)} should have at least {schema.min_items} items"
+        errors.append(fields.invalid(path, len(value), detail))
+    keys = schema.list_keys if schema.list_type == "map" else ()
     if schema.items is not None:
         for index, item in enumerate(value):
-            yield from _check(item, schema.items, f"{path}[{index}]")
-    if schema.unique_items or schema.list_type in ("set", "map"):
-        yield from _check_unique(value, schema, path)
+            before = same_item(old, item, keys)
+            _check(item, schema.items, f"{path}[{index}]", before, errors)
+    if schema.list_type == "set" or schema.unique_items:
+        _check_duplicates(value, path, errors)
+    elif keys:
+        identities = [
+            {key: item[key] for key in sorted(keys) if key in item} for item in value if isinstance(item, dict)
+        ]
+        _check_duplicates(identities, path, errors)
 
 
-def _check_unique(value: list[Any], schema: Schema, path: str) -> Iterator[FieldError]:
+def _check_duplicates(values: list[Any], path: str, errors: list[FieldError]) -> None:
     seen: set[bytes] = set()
-    for index, item in enumerate(value):
-        identity = item
-        if schema.list_type == "map" and isinstance(item, dict):
-            defaults = schema.items.properties or {} if schema.items is not None else {}
-            identity = {key: item.get(key, _default(defaults.get(key))) for key in schema.list_keys}
-        mark = msgspec.json.encode(identity, order="deterministic")
-        if mark in seen:
-            yield fields.duplicate(f"{path}[{index}]", identity)
-        seen.add(mark)
+    for index, value in enumerate(values):
+        encoded = msgspec.json.encode(value, order="sorted")
+        if encoded in seen:
+            errors.append(fields.duplicate(f"{path}[{index}]", value))
+        seen.add(encoded)
 
 
-def _default(schema: Schema | None) -> Any:
-    return None if schema is None or schema.default is msgspec.UNSET else schema.default
+def _check_object(value: dict[str, Any], schema: Schema, path: str, old: Any, errors: list[FieldError]) -> None:
+    if schema.max_properties is not None and len(value) > schema.max_properties:
+        errors.append(fields.too_many(path, len(value), schema.max_properties))
+        return
+    if schema.min_properties is not None and len(value) < schema.min_properties:
+        detail = f"{_place(path)} should have at least {schema.min_properties} properties"
+        errors.append(fields.invalid(path, len(value), detail))
+    needed = [*schema.required, "apiVersion", "kind"] if schema.embedded else schema.required
+    for key in needed:
+        if key not in value:
+            errors.append(fields.required(_join(path, key)))
+    members = schema.properties or {}
+    before = old if isinstance(old, dict) else {}
+    for key, item in value.items():
+        inner = members.get(key, schema.values)
+        if inner is not None:
+            _check(item, inner, _join(path, key), before.get(key, ABSENT), errors)
 
 
-def _check_string(value: str, schema: Schema, path: str) -> Iterator[FieldError]:
-    if schema.max_length is not None and len(value) > schema.max_length:
-        yield fields.too_long(path, schema.max_length)
-    if schema.min_length is not None and len(value) < schema.min_length:
-        yield _invalid(path, value, f"should be at least {schema.min_length} chars long")
-    if schema.pattern and not _pattern(schema.pattern).search(value):
-        yield _invalid(path, value, f"should match '{schema.pattern}'")
-    if schema.format and not formats.is_valid(schema.format, value):
-        yield fields.invalid(path, value, f"{path} in body must be of type {schema.format}: {fields.show(value)}")
+def _check_alternatives(value: Any, schema: Schema, path: str, errors: list[FieldError]) -> None:
+    def complain(detail: str) -> None:
+        errors.append(FieldError("<nil>", "FieldValueInvalid", f'Invalid value: "": "{path}" must {detail}'))
+
+    def problems(alternative: Schema) -> list[FieldError]:
+        found: list[FieldError] = []
+        _check(value, alternative, path, ABSENT, found)
+        return found
+
+    if schema.all_of:
+        found = [error for each in schema.all_of for error in problems(each)]
+        if found:
+            errors += found
+            complain("validate all the schemas (allOf)")
+    if schema.any_of:
+        tried = [problems(each) for each in schema.any_of]
+        if all(tried):
+            complain("validate at least one schema (anyOf)")
+            errors += _shortest(tried)
+    if schema.one_of:
+        tried = [problems(each) for each in schema.one_of]
+        valid = sum(not found for found in tried)
+        if valid == 0:
+            complain("validate one and only one schema (oneOf). Found none valid")
+            errors += _shortest(tried)
+        elif valid > 1:
+            complain(f"validate one and only one schema (oneOf). Found {valid} valid alternatives")
+    if schema.negated is not None and not problems(schema.negated):
+        complain("not validate the schema (not)")
 
 
-def _check_number(value: float, schema: Schema, path: str) -> Iterator[FieldError]:
-    low, high = schema.minimum, schema.maximum
-    if low is not None and (value < low or (schema.exclusive_minimum and value == low)):
-        what = "greater than" if schema.exclusive_minimum else "greater than or equal to"
-        yield _invalid(path, value, f"should be {what} {_number(low)}")
-    if high is not None and (value > high or (schema.exclusive_maximum and value == high)):
-        what = "less than" if schema.exclusive_maximum else "less than or equal to"
-        yield _invalid(path, value, f"should be {what} {_number(high)}")
-    if schema.multiple_of and value % schema.multiple_of:
-        yield _invalid(path, value, f"should be a multiple of {_number(schema.multiple_of)}")
-    limit = {"int32": 1 << 31, "int64": 1 << 63}.get(schema.format)
-    if limit is not None and not -limit <= value < limit:
-        yield fields.invalid(path, value, f"{path} in body must be of type {schema.format}: {fields.show(value)}")
-
-
-def _check_combinations(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
-    for part in schema.all_of:
-        yield from _check(value, part, path)
-    if schema.any_of and not any(_passes(value, part) for part in schema.any_of):
-        yield _invalid(path, value, "must validate at least one schema (anyOf)")
-    if schema.one_of and sum(_passes(value, part) for part in schema.one_of) != 1:
-        yield _invalid(path, value, "must validate one and only one schema (oneOf)")
-    if schema.negated is not None and _passes(value, schema.negated):
-        yield _invalid(path, value, "must not validate the schema (not)")
-
-
-def _passes(value: Any, schema: Schema) -> bool:
-    return next(_check(value, schema, ""), None) is None
-
-
-def _invalid(path: str, value: Any, what: str) -> FieldError:
-    shown = value if isinstance(value, str | int | float) else _JSON_TYPES.get(type(value), "null")
-    return fields.invalid(path or "<nil>", shown, f"{path} in body {what}".lstrip())
+def _shortest(tried: list[list[FieldError]]) -> list[FieldError]:
+    """The alternative that came closest; the first of several."""
+    return min(tried, key=lambda found: len(found))
 
 
 def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else str(value)
-
-
-@lru_cache(maxsize=512)
-def _pattern(text: str) -> re.Pattern[str]:
-    """A schema's pattern.  One that Python cannot read matches everything: it was accepted with its definition."""
-    try:
-        return re.compile(text)
-    except re.error:
-        return re.compile("")
+def _place(path: str) -> str:
+    return f"{path} in body"
