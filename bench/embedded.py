@@ -27,7 +27,7 @@ import uvloop
 
 from bench.pods import pod
 from bench.report import Figure, Report, percentile, publish
-from bench.servers import Running, busy_cpu, podium_up, real_server, resident_bytes
+from bench.servers import Running, podium_up, real_server
 from podium.embedded.api import Api
 from podium.embedded.bootstrap import bootstrap
 from podium.embedded.identities import RandomIdentities
@@ -67,10 +67,13 @@ def creates(directory: Path) -> Report:
     """The two servers take turns, and the median of their rounds counts: the machine may have other work."""
     rates: dict[str, list[float]] = {"embedded": [], "real": []}
     latencies: dict[str, list[float]] = {"embedded": [], "real": []}
+    work: dict[str, list[float]] = {"embedded": [], "real": []}
     for number in range(ROUNDS):
         for start in (podium_up, real_server):
             with start(directory / f"{start.__name__}-{number}") as server:
+                used = server.cpu_seconds()
                 found = result(load("create", str(server.kubeconfig), "--seconds", str(CREATE_SECONDS)))
+                work[server.name].append((server.cpu_seconds() - used) / found["created"])
             rates[server.name].append(found["count"] / found["seconds"])
             latencies[server.name] += found["latencies"]
     ours, theirs = median(rates["embedded"]), median(rates["real"])
@@ -83,6 +86,7 @@ def creates(directory: Path) -> Report:
         for part in (0.5, 0.99):
             value = percentile(latencies[name], part) * 1000
             figures.append(Figure(f"{name}, latency p{part * 100:.0f}", value, "ms"))
+        figures.append(Figure(f"{name}, CPU time of a create", median(work[name]) * 1e6, "us"))
     return Report("creates", "durable pod creates over HTTPS, 32 clients", figures)
 
 
@@ -164,7 +168,7 @@ def watchers(directory: Path) -> Report:
         assert changer.stdin is not None
         changer.stdin.write("go\n")
         changer.stdin.flush()
-        cpu = busy_cpu(server.pid, CHANGE_SECONDS)
+        cpu = server.busy_cpu(CHANGE_SECONDS)
         changed = result(changer)
         seen = result(watching)
         seconds = time.monotonic() - begin
@@ -201,13 +205,13 @@ def scale(directory: Path) -> Report:
         result(load("create", str(server.kubeconfig), *arguments))
         loading = time.monotonic() - begin
         settling = _settle(server)
-        resident = resident_bytes(server.pid)
-        idle = busy_cpu(server.pid, IDLE_SECONDS)
+        resident = server.resident_bytes()
+        idle = server.busy_cpu(IDLE_SECONDS)
     with podium_up(directory, NODES) as server:
         restart = server.seconds_to_start
         _settle(server)
-        resident_after = resident_bytes(server.pid)
-        idle_after = busy_cpu(server.pid, IDLE_SECONDS)
+        resident_after = server.resident_bytes()
+        idle_after = server.busy_cpu(IDLE_SECONDS)
     gib = 1 << 30
     figures = [
         Figure("resident memory", resident / gib, "GiB", 1.5, at_least=False),
@@ -225,7 +229,7 @@ def scale(directory: Path) -> Report:
 def _settle(server: Running) -> float:
     """Waits until the cluster has nothing left to do: next to no CPU for two seconds."""
     begin = time.monotonic()
-    while busy_cpu(server.pid, 2.0) > 0.05:
+    while server.busy_cpu(2.0) > 0.05:
         if time.monotonic() - begin > SETTLE_SECONDS:
             break
     return time.monotonic() - begin

@@ -70,7 +70,7 @@ async def create(arguments: argparse.Namespace) -> Document:
     await asyncio.gather(*(client() for _ in range(arguments.clients)))
     seconds = time.monotonic() - begin if arguments.count else arguments.seconds
     await transport.close()
-    return {"count": len(latencies), "seconds": seconds, "latencies": latencies}
+    return {"count": len(latencies), "created": number, "seconds": seconds, "latencies": latencies}
 
 
 async def _node_names(transport: HttpTransport) -> list[bytes]:

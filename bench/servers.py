@@ -18,12 +18,25 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A started server: how to reach it, which process it is, and how long it took to answer."""
+    """A started server: how to reach it, which processes it is, and how long it took to answer."""
 
     name: str
     kubeconfig: Path
-    pid: int
+    pids: list[int]
     seconds_to_start: float
+
+    def cpu_seconds(self) -> float:
+        """CPU time of all its processes so far."""
+        return sum(map(_cpu_seconds, self.pids))
+
+    def busy_cpu(self, seconds: float) -> float:
+        """How many cores it keeps busy over a while."""
+        begin, used = time.monotonic(), self.cpu_seconds()
+        time.sleep(seconds)
+        return (self.cpu_seconds() - used) / (time.monotonic() - begin)
+
+    def resident_bytes(self) -> int:
+        return sum(map(_resident_bytes, self.pids))
 
 
 @contextlib.contextmanager
@@ -39,7 +52,7 @@ def podium_up(data: Path, nodes: int = 0) -> Iterator[Running]:
         first = process.stdout.readline()
         if not first.startswith("the cluster is ready"):
             raise RuntimeError(f"podium up did not start: {first}{process.stdout.read()}")
-        yield Running("embedded", data / "kubeconfig", process.pid, time.monotonic() - begin)
+        yield Running("embedded", data / "kubeconfig", [process.pid], time.monotonic() - begin)
     finally:
         process.terminate()
         try:
@@ -53,27 +66,25 @@ def podium_up(data: Path, nodes: int = 0) -> Iterator[Running]:
 def real_server(directory: Path) -> Iterator[Running]:
     """kube-apiserver and etcd as they are shipped, with fsync; no controllers."""
     build.ensure((build.ETCD, build.KUBE_APISERVER), print)
-    begin = time.monotonic()
+    begin, before = time.monotonic(), _children()
     with ControlPlane(directory) as plane:
-        yield Running("real", plane.kubeconfig, 0, time.monotonic() - begin)
+        pids = sorted(_children() - before)
+        yield Running("real", plane.kubeconfig, pids, time.monotonic() - begin)
 
 
-def resident_bytes(pid: int) -> int:
-    """The process's resident memory."""
+def _children() -> set[int]:
+    """The processes that this one has started and that still run."""
+    found = (path.read_text().split() for path in Path("/proc/self/task").glob("*/children"))
+    return {int(pid) for pids in found for pid in pids}
+
+
+def _resident_bytes(pid: int) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
     raise RuntimeError(f"process {pid} has ended")
 
 
-def cpu_seconds(pid: int) -> float:
-    """CPU time of the process so far."""
+def _cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-def busy_cpu(pid: int, seconds: float) -> float:
-    """The part of one core that the process uses over a while."""
-    begin, used = time.monotonic(), cpu_seconds(pid)
-    time.sleep(seconds)
-    return (cpu_seconds(pid) - used) / (time.monotonic() - begin)
