@@ -434,9 +434,7 @@ def test_a_second_delete_can_hurry(world: World) -> None:
 
 
 def test_it_may_end_by_itself_before_it_is_killed(world: World) -> None:
-    world.pod(
-        annotations=script(termination_seconds=20, run_seconds=10), finalizers=["example.com/hold"]
-    )
+    world.pod(annotations=script(termination_seconds=20, run_seconds=10), finalizers=["example.com/hold"])
     world.pass_seconds(5)
     world.delete("pod")
     world.pass_seconds(5)
