@@ -252,7 +252,7 @@ def test_what_is_refused_says_which_object_it_was_about(server: Server, ns: str)
     assert all(cause["message"] for cause in details["causes"])
 
 
-def test_a_page_of_another_site_gets_nothing_from_the_embedded_server(server: Server) -> None:
+def test_a_page_of_another_site_gets_nothing(server: Server) -> None:
     """A browser on this machine must not be a way in.  A real server has no such guard of its own."""
     if server.kind == "real":
         assert server.http("GET", "/version", headers={"Origin": "https://evil.example"}).status == 200
