@@ -46,7 +46,7 @@ async def create(arguments: argparse.Namespace) -> Document:
     transport = HttpTransport(resolve(arguments.kubeconfig), width=arguments.clients)
     path = PODS.path(NAMESPACE)
     nodes = await _node_names(transport) if arguments.spread else []
-    template = msgspec.json.encode(pod("NAME", "NODE" if nodes else ""))
+    template = msgspec.json.encode(pod("NAME", node="NODE") if nodes else pod("NAME", gated=True))
     latencies: list[float] = []
     number = 0
     begin = time.monotonic()
@@ -82,7 +82,7 @@ async def change(arguments: argparse.Namespace) -> Document:
     """Changes pods at a steady rate; each change carries its number and the time it was sent."""
     transport = HttpTransport(resolve(arguments.kubeconfig))
     for number in range(CHANGED_PODS):
-        body = msgspec.json.encode(pod(f"changed-{number}"))
+        body = msgspec.json.encode(pod(f"changed-{number}", gated=True))
         await transport.request(Request("POST", PODS.path(NAMESPACE), body=body))
     total = int(arguments.rate * arguments.seconds)
     under_way: set[asyncio.Task[None]] = set()
