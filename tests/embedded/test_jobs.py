@@ -313,7 +313,7 @@ def test_at_rest_nothing_is_written(cluster: Cluster) -> None:
 
 def test_a_large_job_starts_in_portions(bare: Cluster) -> None:
     bare.job(parallelism=700, completions=700)
-    bare.settle()
+    bare.pass_seconds(1)
     assert len(bare.names(PODS)) == 700
     assert bare.status_of(JOBS, "job")["active"] == 700
 

@@ -14,7 +14,7 @@ from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Delete, Patch, Read, Replace, request_of
 from podium.kube.controller import LAST_BACKOFF, NOTHING, Manager, Mapper, Note, Outcome, Ticket, Universal
 from podium.kube.resources import CONFIGMAPS, EVENTS, NAMESPACES, NODES, PODS, SECRETS, Resource
-from podium.kube.wire import Metadata, Object
+from podium.kube.wire import Metadata, Object, Pod
 
 Reconcile = Callable[[Key, Cache, float], Outcome]
 
@@ -340,6 +340,32 @@ def test_a_timer_that_falls_into_a_flight_is_heard_after_it() -> None:
     manager.done(ticket, None, None, 16.0)
     manager.run(16.0)
     assert [now for _, now in probe.asked] == [0.0, 16.0]
+
+
+def test_a_costly_key_is_left_in_peace_for_a_while_but_not_forgotten() -> None:
+    probe = Probe()
+    probe.answer = lambda key, cache, now: Outcome(rest=1.0)
+    manager = manager_of(probe)
+    manager.observe(PODS, obj("a", 1))
+    manager.run(0.0)
+    for version in range(2, 9):
+        manager.observe(PODS, obj("a", version))
+        manager.run(0.1 * version)
+    assert [now for _, now in probe.asked] == [0.0]
+    assert manager.next_wake(0.9) == 1.0
+    manager.run(1.0)
+    assert [now for _, now in probe.asked] == [0.0, 1.0]
+    assert manager.next_wake(1.0) is None
+
+
+def test_a_pod_that_changes_its_labels_concerns_whom_it_leaves() -> None:
+    probe = Probe(watches={PODS: lambda obj, cache: (("ns", obj.labels.get("app", "")),)})
+    manager = manager_of(probe)
+    for version, app in ((1, "one"), (2, "one"), (3, "two")):
+        metadata = Metadata(name="p", namespace="ns", resource_version=str(version), labels={"app": app})
+        manager.observe(PODS, Pod(metadata=metadata))
+        manager.run(float(version))
+    assert probe.asked == [(("ns", "one"), 1.0), (("ns", "one"), 2.0), (("ns", "two"), 3.0), (("ns", "one"), 3.0)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 1000)), min_size=1, max_size=60))

@@ -11,6 +11,7 @@ of 50,000 pods that no Service and no budget selects pays nothing for it.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -49,7 +50,7 @@ class Cache:
         self._by_label: dict[tuple[Resource, str], dict[tuple[str, str], set[Key]]] = {}
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._synced: set[Resource] = set()
-        self._buried: dict[str, None] = {}
+        self._buried: OrderedDict[str, None] = OrderedDict()
 
     def apply(self, resource: Resource, obj: Object) -> Object | None:
         """Takes an added or changed object in.  Returns what stood there; the same object if `obj` was stale."""
@@ -91,7 +92,7 @@ class Cache:
         """The object of this UID is known to be gone for good."""
         self._buried[uid] = None
         if len(self._buried) > _GRAVES:
-            del self._buried[next(iter(self._buried))]
+            self._buried.popitem(last=False)
 
     def buried(self, uid: str) -> bool:
         return uid in self._buried

@@ -36,7 +36,7 @@ from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Delete, Patch, Read, Replace
 from podium.kube.events import NORMAL, Recorder, regarding
 from podium.kube.resources import Resource
-from podium.kube.wire import Object
+from podium.kube.wire import Object, Pod
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +63,7 @@ class Outcome(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...] = ()
     again_at: float | None = None
     notes: tuple[Note, ...] = ()
+    rest: float = 0.0  # seconds in which events cause no further look: for keys that are costly to look at
 
 
 NOTHING = Outcome()
@@ -129,6 +130,7 @@ class _Work(msgspec.Struct):
     flights: dict[Key, _Flight] = {}
     failures: dict[Key, int] = {}
     timers: dict[Key, float] = {}
+    resting: dict[Key, float] = {}
 
 
 class Manager:
@@ -144,6 +146,7 @@ class Manager:
         self._heap: list[tuple[float, str, Key]] = []
         self._landed: dict[tuple[str, Key], None] = {}  # flights whose next wave can go out
         self._told: list[Ticket] = []
+        self._routes: dict[Resource, list[tuple[_Work, Mapper]]] = {}  # who maps which resource, as first asked
 
     @property
     def resources(self) -> set[Resource]:
@@ -154,12 +157,14 @@ class Manager:
 
     def serve(self, resource: Resource) -> None:
         """The server has this resource (again): controllers of everything take it in."""
+        self._routes.clear()
         for work in self._work.values():
             if isinstance(work.controller, Universal):
                 work.controller.serve(resource)
 
     def withdraw(self, resource: Resource) -> None:
         """The server has it no longer; what was known of it is forgotten without a word to anybody."""
+        self._routes.clear()
         for work in self._work.values():
             if isinstance(work.controller, Universal):
                 work.controller.withdraw(resource)
@@ -175,7 +180,7 @@ class Manager:
         if old is obj:
             return
         self._mark(resource, obj)
-        if old is not None:
+        if old is not None and _may_concern_others(old, obj):
             self._mark(resource, old)
 
     def forget(self, resource: Resource, obj: Object) -> None:
@@ -266,16 +271,20 @@ class Manager:
         while awake and budget > 0:
             work = awake.popleft()
             key, _ = work.dirty.popitem(last=False)
+            if work.dirty:
+                awake.append(work)
+            if self._rests(work, key, now):
+                continue
             budget -= 1
             outcome = self._reconcile(work, key, now)
             self._set_timer(work, key, outcome.again_at)
+            if outcome.rest:
+                work.resting[key] = now + outcome.rest
             if outcome.changes:
                 work.flights[key] = _Flight(out=0, waves=_waves(outcome.changes), notes=outcome.notes)
                 self._send(work, key, tickets)
             else:
                 self._tell(work, key, outcome.notes, now)
-            if work.dirty:
-                awake.append(work)
         return tickets
 
     def next_wake(self, now: float) -> float | None:
@@ -295,6 +304,16 @@ class Manager:
             return False
         return work.universal or all(map(self.cache.synced, work.controller.watches))
 
+    def _rests(self, work: _Work, key: Key, now: float) -> bool:
+        """Whether a key was looked at a moment ago and asked for a rest; its look is then put off, not lost."""
+        until = work.resting.pop(key, 0.0)
+        if until <= now:
+            return False
+        work.resting[key] = until
+        timer = work.timers.get(key)
+        self._set_timer(work, key, until if timer is None else min(timer, until))
+        return True
+
     def _send(self, work: _Work, key: Key, tickets: list[Ticket]) -> None:
         flight = work.flights[key]
         wave = flight.waves.popleft()
@@ -302,14 +321,16 @@ class Manager:
         tickets.extend(Ticket(work.controller.name, key, change) for change in wave)
 
     def _mark(self, resource: Resource, obj: Object) -> None:
-        for work in self._work.values():
-            mapper = work.controller.watches.get(resource)
-            if mapper is not None:
-                for key in mapper(obj, self.cache):
-                    if key in work.flights:
-                        work.deferred.add(key)
-                    else:
-                        work.dirty[key] = None
+        routes = self._routes.get(resource)
+        if routes is None:
+            everybody = [(work, work.controller.watches.get(resource)) for work in self._work.values()]
+            routes = self._routes[resource] = [(work, mapper) for work, mapper in everybody if mapper is not None]
+        for work, mapper in routes:
+            for key in mapper(obj, self.cache):
+                if key in work.flights:
+                    work.deferred.add(key)
+                else:
+                    work.dirty[key] = None
 
     def _reconcile(self, work: _Work, key: Key, now: float) -> Outcome:
         """A controller's bug on one object must not stop the others: it is told and retried slowly."""
@@ -357,6 +378,18 @@ class Manager:
 def _component(controller: Controller) -> str:
     """Who tells an event.  Controllers that play another component than the controller manager say which."""
     return str(getattr(controller, "component", f"{controller.name}-controller"))
+
+
+def _may_concern_others(old: Object, new: Object) -> bool:
+    """Whether an object's earlier state may lead to other keys than its present one.
+
+    Always, to be safe; but of pods, which make nearly all events, everything that leads to others is immutable
+    or stands here.
+    """
+    if not isinstance(new, Pod):
+        return True
+    before, after = old.metadata, new.metadata
+    return before.labels != after.labels or before.owner_references != after.owner_references
 
 
 def _waves(changes: tuple[Change, ...]) -> deque[list[Change]]:

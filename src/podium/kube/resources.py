@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Resource(msgspec.Struct, frozen=True):
+class Resource(msgspec.Struct, frozen=True, cache_hash=True):
     """One resource type of one API version, e.g. apps/v1 deployments."""
 
     group: str

@@ -664,22 +664,6 @@ class EndpointSlice(Object):
     ports: list[Any] | None = None
 
 
-class ResourceQuotaSpec(_View):
-    hard: dict[str, str | int | float] | None = None
-    scopes: list[str] | None = None
-    scope_selector: dict[str, Any] | None = None
-
-
-class ResourceQuotaStatus(_View):
-    hard: dict[str, str | int | float] | None = None
-    used: dict[str, str | int | float] | None = None
-
-
-class ResourceQuota(Object):
-    spec: ResourceQuotaSpec = ResourceQuotaSpec()
-    status: ResourceQuotaStatus = ResourceQuotaStatus()
-
-
 class PriorityClass(Object):
     value: int = 0
     global_default: bool = False
@@ -758,7 +742,6 @@ _STRUCTS: dict[Resource, type[Object]] = {
     r.SERVICES: Service,
     r.ENDPOINTS: Endpoints,
     r.ENDPOINTSLICES: EndpointSlice,
-    r.RESOURCEQUOTAS: ResourceQuota,
     r.CUSTOMRESOURCEDEFINITIONS: CustomResourceDefinition,
 }
 

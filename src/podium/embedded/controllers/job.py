@@ -24,7 +24,7 @@ from podium.embedded.controllers.job_tally import (
 )
 from podium.embedded.controllers.mapping import controlled_by, itself
 from podium.embedded.controllers.names import NamesIn
-from podium.embedded.controllers.pods import claim
+from podium.embedded.controllers.pods import claim, rest_after
 from podium.embedded.controllers.writing import (
     condition_documents,
     count,
@@ -116,7 +116,8 @@ class JobController:
         changes += [Create(PODS, job.namespace, pod) for pod in plan.start]
         deadline = _deadline(job, started)
         timers = [at for at in (plan.again_at, deadline if ending is None else None) if at is not None]
-        return Outcome(tuple(changes), min(timers, default=None), notes + _pod_notes(job, plan))
+        rest = rest_after(len(tally.pods))
+        return Outcome(tuple(changes), min(timers, default=None), notes + _pod_notes(job, plan), rest)
 
 
 def _started(job: Job, now: float) -> float | None:

@@ -84,7 +84,7 @@ def _wanted(tally: Tally) -> int:
 def _surplus(tally: Tally, least: int) -> list[Pod]:
     """At least so many pods to take back; of an Indexed Job also all without a place or with another's."""
     if not tally.indexed:
-        return victims_first(tally.active)[:least]
+        return victims_first(tally.active)[:least] if least else []
     chosen: list[Pod] = []
     by_index: dict[int, list[Pod]] = {}
     for pod in tally.active:
@@ -95,7 +95,7 @@ def _surplus(tally: Tally, least: int) -> list[Pod]:
             by_index.setdefault(index, []).append(pod)
     rest: list[Pod] = []
     for pods in by_index.values():
-        *repeated, kept = victims_first(pods)
+        *repeated, kept = victims_first(pods) if len(pods) > 1 else pods
         chosen += repeated
         rest.append(kept)
     if len(chosen) < least:

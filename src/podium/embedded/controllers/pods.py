@@ -17,6 +17,10 @@ from podium.kube.wire import Object, OwnerReference, Pod, condition
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
+# A look at an owner takes some 10 µs for each of its pods; with these it takes a tenth of the time at the most.
+_FEW_PODS = 500
+_REST_PER_POD = 0.0001
+
 T = TypeVar("T", bound=Object)
 
 
@@ -90,6 +94,11 @@ def owner_documents(references: Iterable[OwnerReference]) -> list[Document]:
         {key: value for key, value in msgspec.to_builtins(each).items() if value is not None}
         for each in references
     ]
+
+
+def rest_after(pods: int) -> float:
+    """How long an owner of so many pods is left in peace after a look, while its pods go on changing."""
+    return max(0, pods - _FEW_PODS) * _REST_PER_POD
 
 
 # --- how a pod stands --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from itertools import islice
 
 from podium.embedded.controllers.mapping import controlled_or_selected_by, itself
 from podium.embedded.controllers.names import NamesIn, generated_names, sisters_seed
-from podium.embedded.controllers.pods import active, available_at, claim, terminating, victims_first
+from podium.embedded.controllers.pods import active, available_at, claim, rest_after, terminating, victims_first
 from podium.embedded.controllers.writing import count, pod_from_template, status_patch
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Create, Delete, Document
@@ -47,7 +47,7 @@ class ReplicaSetController:
         changes = status_patch(REPLICASETS, replicas, replicas.status, status)
         missing = replicas.spec.replicas - len(pods)
         if replicas.deleting or missing == 0:
-            return Outcome(changes, again_at)
+            return Outcome(changes, again_at, rest=rest_after(len(pods)))
         if missing > 0:
             names = generated_names(
                 f"{replicas.name}-",
