@@ -130,6 +130,11 @@ def _fill_job(document: Document, _: Store) -> None:
     defaults.job_selector(document, document["metadata"]["uid"])
 
 
+def _fill_definition(document: Document, _: Store) -> None:
+    stored = [version["name"] for version in document["spec"].get("versions") or () if version.get("storage")]
+    document["status"] = {"storedVersions": stored}
+
+
 def _fill_service(document: Document, store: Store) -> None:
     document["status"] = {"loadBalancer": {}}
     spec = document.setdefault("spec", {})
@@ -182,4 +187,5 @@ _FILLERS: dict[Resource, Callable[[Document, Store], None]] = {
     r.PERSISTENTVOLUMECLAIMS: _fill_pending,
     r.JOBS: _fill_job,
     r.SERVICES: _fill_service,
+    r.CUSTOMRESOURCEDEFINITIONS: _fill_definition,
 }
