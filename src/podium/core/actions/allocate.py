@@ -1,0 +1,130 @@
+"""allocate: gives admitted gangs their places, a queue and a gang at a time.
+
+A gang is tried as a whole: what was placed is kept when it is ready, held when it will be once others have left,
+and undone otherwise.  A gang that is ready but has more tasks goes back in line, so that what is beyond the
+minimum competes with the minimum of others.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from podium.core.action import Action
+from podium.core.actions.line import Line
+from podium.core.decisions import GangPhase
+from podium.core.diagnosis import diagnose
+from podium.core.model import Gang, Phase, Queue, State, Task
+from podium.core.session import Session
+from podium.core.statement import Statement
+from podium.reasons import GANG, QUEUE_OVERUSED, Refusal, refuse
+
+
+class Allocate(Action):
+    """Places pending tasks."""
+
+    name = "allocate"
+
+    def run(self, session: Session) -> None:
+        line = Line(session, self._admitted(session))
+        waiting: dict[str, deque[Task]] = {}
+        while (queue := line.next_queue()) is not None:
+            if session.overused(queue):
+                for gang in line.drop_queue(queue):
+                    session.refuse(gang, refuse(QUEUE_OVERUSED, queue=queue.name))
+                continue
+            gang = line.pop(queue)
+            tasks = waiting.get(gang.id)
+            if tasks is None:
+                tasks = waiting[gang.id] = deque(session.sorted_tasks(_placeable(gang)))
+            if self._allocate(session, queue, gang, tasks) and tasks:
+                line.push(gang)
+
+    def _admitted(self, session: Session) -> Iterator[Gang]:
+        for gang in session.gangs:
+            if gang.phase is Phase.PENDING:
+                if "enqueue" in session.actions:
+                    continue
+                gang.phase = Phase.INQUEUE
+                session.decisions.append(GangPhase(gang.id, Phase.INQUEUE))
+            refusal = session.invalid(gang)
+            if refusal is not None:
+                session.refuse(gang, refusal)
+            elif next(_placeable(gang), None) is not None:
+                yield gang
+
+    def _allocate(self, session: Session, queue: Queue, gang: Gang, tasks: deque[Task]) -> bool:
+        """Tries one gang; whether something of it was kept."""
+        statement = session.statement()
+        refusal: Refusal | None = None
+        while tasks:
+            batch = _equal_tasks(tasks, session.shortfall(gang))
+            placed, cause = self._place(session, queue, batch, statement)
+            for _ in range(placed):
+                tasks.popleft()
+            if cause is not None:
+                refusal = refusal or cause
+                _drop_like(tasks, batch[0])
+            elif session.ready(gang):
+                break
+        if session.ready(gang):
+            kept = not statement.empty
+            statement.commit()
+            if not kept and refusal is not None:
+                session.refuse(gang, refusal)
+            return kept
+        if session.pipelined(gang) and not statement.empty:
+            session.held.append(statement)
+            return False
+        placed = gang.ready + gang.waiting
+        statement.rollback()
+        if refusal is not None:
+            session.refuse(gang, refuse(GANG, placed=placed, need=gang.minimum, cause=refusal))
+        return False
+
+    def _place(
+        self, session: Session, queue: Queue, batch: list[Task], statement: Statement
+    ) -> tuple[int, Refusal | None]:
+        """Places as many of some equal tasks as it can: how many, and why not more."""
+        room = session.headroom(queue, batch)
+        if room == 0:
+            return 0, session.allocatable(queue, batch[0])
+        candidates = session.candidates(batch[0].cls)
+        first = batch[0]
+        if first.nominated >= 0 and candidates.fits(first, first.nominated):
+            statement.place([first], [first.nominated])
+            return 1, None
+        rows = candidates.choose(batch[:room])
+        if rows:
+            statement.place(batch[: len(rows)], rows)
+            return len(rows), None
+        row = candidates.choose_later(first)
+        if row is not None:
+            statement.pipeline(first, row)
+            return 1, None
+        return 0, diagnose(session, first)
+
+
+def _placeable(gang: Gang) -> Iterator[Task]:
+    """Tasks that wait for a place with room; those that ask for none are left to backfill."""
+    for task in gang.tasks.values():
+        if task.state is State.PENDING and not task.gated and not task.best_effort:
+            yield task
+
+
+def _equal_tasks(tasks: deque[Task], count: int) -> list[Task]:
+    """The first tasks in line as far as they are alike, `count` at the most."""
+    first = tasks[0]
+    batch: list[Task] = []
+    for task in tasks:
+        if len(batch) == count or task.cls is not first.cls or task.role != first.role or task.nominated >= 0:
+            break
+        batch.append(task)
+    return batch or [first]
+
+
+def _drop_like(tasks: deque[Task], failed: Task) -> None:
+    """What is like a task that found no place will find none either in this turn."""
+    kept = [task for task in tasks if task.cls is not failed.cls]
+    tasks.clear()
+    tasks.extend(kept)

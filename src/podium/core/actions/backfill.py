@@ -1,0 +1,32 @@
+"""backfill: tasks that ask for no resources need only a node that takes them."""
+
+from __future__ import annotations
+
+from podium.core.action import Action
+from podium.core.diagnosis import diagnose
+from podium.core.model import Phase, State
+from podium.core.session import Session
+
+
+class Backfill(Action):
+    """Places best-effort tasks of admitted gangs, each on its own: they wait for nobody's room."""
+
+    name = "backfill"
+
+    def run(self, session: Session) -> None:
+        for gang in sorted(session.gangs, key=session.job_key):
+            if gang.phase is Phase.PENDING or session.invalid(gang) is not None:
+                continue
+            waiting = [
+                task
+                for task in gang.tasks.values()
+                if task.state is State.PENDING and task.best_effort and not task.gated
+            ]
+            for task in session.sorted_tasks(waiting):
+                rows = session.candidates(task.cls).choose([task])
+                if not rows:
+                    session.refuse(gang, diagnose(session, task), task)
+                    continue
+                statement = session.statement()
+                statement.place([task], rows)
+                statement.commit()

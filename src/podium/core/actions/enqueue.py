@@ -1,0 +1,24 @@
+"""enqueue: which gangs may have their pods created and compete for room."""
+
+from __future__ import annotations
+
+from podium.core.action import Action
+from podium.core.actions.line import Line
+from podium.core.decisions import GangPhase
+from podium.core.model import Phase
+from podium.core.session import Session
+
+
+class Enqueue(Action):
+    """Admits pending gangs in order.  One that is refused does not hold up those behind it."""
+
+    name = "enqueue"
+
+    def run(self, session: Session) -> None:
+        line = Line(session, (gang for gang in session.gangs if gang.phase is Phase.PENDING))
+        while (queue := line.next_queue()) is not None:
+            gang = line.pop(queue)
+            if gang.minimum_resources is None or session.enqueueable(gang):
+                session.enqueued(gang)
+                gang.phase = Phase.INQUEUE
+                session.decisions.append(GangPhase(gang.id, Phase.INQUEUE))

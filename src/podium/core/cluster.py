@@ -1,0 +1,244 @@
+"""The model of the cluster: fed by facts from outside, changed tentatively by statements, checked by `validate`.
+
+Facts are level-triggered: each says how a thing is, not what happened to it, so telling one twice changes nothing
+and the model can be rebuilt from the facts at any time.  A task whose node or gang is not known yet waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from podium.core.model import ON_NODE, Constraints, Gang, Phase, Queue, State, Task, TaskClass
+from podium.core.nodes import NodeFacts, Nodes
+from podium.core.resources import Dimensions, Request
+
+
+class TaskFacts(msgspec.Struct, frozen=True):
+    """What the outside says of a task."""
+
+    id: str
+    namespace: str
+    name: str
+    gang: str
+    amounts: Mapping[str, int] = {}
+    constraints: Constraints = Constraints()
+    role: str = ""
+    priority: int = 0
+    created: float = 0.0
+    state: State = State.PENDING
+    node: str = ""
+    nominated: str = ""
+    preemptable: bool = True
+    preempts: bool = True
+    gated: bool = False
+    protected: bool = False
+
+
+class GangFacts(msgspec.Struct, frozen=True):
+    """What the outside says of a gang."""
+
+    id: str
+    namespace: str
+    name: str
+    queue: str
+    minimum: int = 1
+    minimum_by_role: Mapping[str, int] = {}
+    minimum_resources: Mapping[str, int] | None = None
+    priority: int = 0
+    created: float = 0.0
+    phase: Phase = Phase.PENDING
+    preemptable: bool = True
+    attributes: Mapping[str, str] = {}
+
+
+class Cluster:
+    """Everything that is known."""
+
+    def __init__(self) -> None:
+        self.dimensions = Dimensions()
+        self.nodes = Nodes(self.dimensions)
+        self.queues: dict[str, Queue] = {}
+        self.gangs: dict[str, Gang] = {}
+        self.tasks: dict[str, Task] = {}
+        self.on_row: dict[int, dict[str, Task]] = {}  # tasks that hold room, by row
+        self._classes: dict[tuple[Request, Constraints], TaskClass] = {}
+        self._homeless: dict[str, dict[str, Task]] = {}  # by the name of a node that is not there
+        self._orphans: dict[str, dict[str, tuple[Task, TaskFacts]]] = {}  # by the id of a gang that is not there
+
+    # --- facts -----------------------------------------------------------------------------------------------
+
+    def put_node(self, facts: NodeFacts) -> None:
+        known = self.nodes.rows.get(facts.name)
+        old = self.nodes.facts[known] if known is not None else None
+        if old is not None and old.uid != facts.uid:
+            self.remove_node(facts.name)  # another machine under the same name
+        row = self.nodes.put(facts)
+        for task in self._homeless.pop(facts.name, {}).values():
+            self.assign(task, task.state, row)
+
+    def remove_node(self, name: str) -> None:
+        row = self.nodes.rows[name]
+        for task in list(self.on_row.get(row, {}).values()):
+            state = task.state
+            self.assign(task, state, -1)
+            if state is not State.PIPELINED:
+                self._homeless.setdefault(name, {})[task.id] = task
+        self.nodes.remove(name)
+
+    def put_queue(self, queue: Queue) -> None:
+        self.queues[queue.id] = queue
+
+    def remove_queue(self, id: str) -> None:
+        self.queues.pop(id, None)
+
+    def put_gang(self, facts: GangFacts) -> Gang:
+        gang = self.gangs.get(facts.id)
+        if gang is None:
+            gang = self.gangs[facts.id] = Gang(facts.id, facts.namespace, facts.name, facts.queue)
+            for task, told in self._orphans.pop(facts.id, {}).values():
+                gang.add(task)
+                self._settle(task, told)
+        gang.queue = facts.queue
+        gang.minimum = facts.minimum
+        gang.minimum_by_role = dict(facts.minimum_by_role)
+        resources = facts.minimum_resources
+        gang.minimum_resources = dict(resources) if resources is not None else None
+        gang.priority = facts.priority
+        gang.created = facts.created
+        gang.phase = facts.phase
+        gang.preemptable = facts.preemptable
+        gang.attributes = dict(facts.attributes)
+        return gang
+
+    def remove_gang(self, id: str) -> None:
+        """Forgets a gang.  Tasks that are still there keep their room until they are gone themselves."""
+        gang = self.gangs.get(id)
+        if gang is not None and not gang.tasks:
+            del self.gangs[id]
+
+    def put_task(self, facts: TaskFacts) -> Task:
+        """A task as it is now."""
+        old = self.tasks.get(facts.id)
+        cls = self.class_of(self.dimensions.request(facts.amounts), facts.constraints)
+        if old is not None and (old.cls is not cls or self._gang_of(old) != facts.gang or old.role != facts.role):
+            self.remove_task(facts.id)
+            old = None
+        if old is None:
+            task = Task(facts.id, facts.namespace, facts.name, cls, role=facts.role)
+            self.tasks[facts.id] = task
+        else:
+            task = old
+        task.priority = facts.priority
+        task.created = facts.created
+        task.preemptable = facts.preemptable
+        task.preempts = facts.preempts
+        task.protected = facts.protected
+        if task.gated != facts.gated and old is not None:
+            task.gang.remove(task)
+            task.gated = facts.gated
+            task.gang.add(task)
+        task.gated = facts.gated
+        if old is None:
+            gang = self.gangs.get(facts.gang)
+            if gang is None:
+                self._orphans.setdefault(facts.gang, {})[facts.id] = (task, facts)
+                return task
+            gang.add(task)
+        self._settle(task, facts)
+        return task
+
+    def _settle(self, task: Task, facts: TaskFacts) -> None:
+        """Puts a task where the facts say it is."""
+        for homeless in self._homeless.values():
+            homeless.pop(task.id, None)
+        task.nominated = self.nodes.rows.get(facts.nominated, -1)
+        row = self.nodes.rows.get(facts.node, -1)
+        self.assign(task, facts.state, row)
+        if row < 0 and facts.node and facts.state in ON_NODE:
+            self._homeless.setdefault(facts.node, {})[task.id] = task
+
+    def remove_task(self, id: str) -> None:
+        task = self.tasks.pop(id, None)
+        if task is None:
+            return
+        for homeless in self._homeless.values():
+            homeless.pop(id, None)
+        for orphans in self._orphans.values():
+            if orphans.pop(id, None) is not None:
+                return  # it never came into a gang
+        self.assign(task, State.PENDING, -1)
+        task.gang.remove(task)
+
+    def _gang_of(self, task: Task) -> str:
+        for id, orphans in self._orphans.items():
+            if task.id in orphans:
+                return id
+        return task.gang.id
+
+    def class_of(self, request: Request, constraints: Constraints) -> TaskClass:
+        """The one class of all tasks with this request and these constraints."""
+        key = (request, constraints)
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = TaskClass(len(self._classes), request, constraints)
+        return found
+
+    # --- the one place where room changes hands ----------------------------------------------------------------
+
+    def assign(self, task: Task, state: State, row: int) -> None:
+        """Gives a task another state and place; every count and sum follows."""
+        if task.row >= 0:
+            self._book(task, -1)
+            del self.on_row[task.row][task.id]
+        if task.state is not state:
+            task.gang.move(task, state)
+        task.row = row if state in ON_NODE or state is State.PIPELINED else -1
+        if task.row >= 0:
+            self.nodes.widen()
+            self._book(task, 1)
+            self.on_row.setdefault(task.row, {})[task.id] = task
+
+    def _book(self, task: Task, sign: int) -> None:
+        nodes, request = self.nodes, task.cls.request
+        if task.state is State.PIPELINED:
+            nodes.add(nodes.pipelined, task.row, request, sign)
+            return
+        nodes.add(nodes.used, task.row, request, sign)
+        if task.state is State.RELEASING:
+            nodes.add(nodes.releasing, task.row, request, sign)
+
+    # --- invariants --------------------------------------------------------------------------------------------
+
+    def validate(self) -> None:
+        """Recomputes every sum and compares: raises AssertionError with what differs."""
+        used: dict[tuple[int, int], int] = {}
+        releasing: dict[tuple[int, int], int] = {}
+        pipelined: dict[tuple[int, int], int] = {}
+        for task in self.tasks.values():
+            if task.row < 0:
+                continue
+            assert self.on_row[task.row].get(task.id) is task, f"{task} is not among the tasks of its row"
+            for column, amount in task.cls.request.pairs:
+                place = (task.row, column)
+                if task.state is State.PIPELINED:
+                    pipelined[place] = pipelined.get(place, 0) + amount
+                else:
+                    used[place] = used.get(place, 0) + amount
+                    if task.state is State.RELEASING:
+                        releasing[place] = releasing.get(place, 0) + amount
+        for name, table, expected in (
+            ("used", self.nodes.used, used),
+            ("releasing", self.nodes.releasing, releasing),
+            ("pipelined", self.nodes.pipelined, pipelined),
+        ):
+            for row in range(self.nodes.count):
+                for column in range(table.shape[1]):
+                    found, wanted = int(table[row, column]), expected.get((row, column), 0)
+                    assert found == wanted, f"{name}[{row}, {column}] is {found}, its tasks sum to {wanted}"
+        for gang in self.gangs.values():
+            counts = [0] * len(State)
+            for task in gang.tasks.values():
+                counts[task.state] += 1
+            assert counts == gang.counts, f"{gang} counts {gang.counts}, its tasks say {counts}"

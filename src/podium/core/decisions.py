@@ -1,0 +1,49 @@
+"""What a cycle decided, as plain data.  The shell carries it out; results come back as facts."""
+
+from __future__ import annotations
+
+import msgspec
+
+from podium.core.model import Phase
+from podium.reasons import Refusal
+
+
+class Bind(msgspec.Struct, frozen=True):
+    """A task gets its node.  `plan` and `members` tell a restarted scheduler what belonged together."""
+
+    task: str
+    node: str
+    gang: str
+    members: int
+
+
+class Nominate(msgspec.Struct, frozen=True):
+    """A task waits for room on a node that others are leaving."""
+
+    task: str
+    node: str
+
+
+class Evict(msgspec.Struct, frozen=True):
+    """A task has to go."""
+
+    task: str
+    why: str
+
+
+class GangPhase(msgspec.Struct, frozen=True):
+    """A gang came into another phase."""
+
+    gang: str
+    phase: Phase
+
+
+class Refuse(msgspec.Struct, frozen=True):
+    """Why a gang, or one task of it, is not placed."""
+
+    gang: str
+    refusal: Refusal
+    task: str = ""
+
+
+Decision = Bind | Nominate | Evict | GangPhase | Refuse

@@ -1,0 +1,260 @@
+"""The things that are scheduled: tasks in gangs in queues.
+
+A task is one unit to place.  Tasks whose scheduling-relevant spec is equal share one class, so whatever depends on
+the spec alone is computed once for all of them.  A gang is tasks that start together or not at all, with a minimum
+in all and by role; a lone task is a gang of one.  Queues form a tree and share the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+
+import msgspec
+
+from podium.core.resources import Request
+
+
+class State(IntEnum):
+    """Where a task stands."""
+
+    PENDING = 0
+    ALLOCATED = 1  # decided in this cycle, not yet sent
+    PIPELINED = 2  # has a place once others have left it
+    BINDING = 3  # sent, not yet confirmed
+    BOUND = 4
+    RUNNING = 5
+    RELEASING = 6
+    SUCCEEDED = 7
+    FAILED = 8
+    UNKNOWN = 9
+
+
+HOLDING = frozenset({State.ALLOCATED, State.BINDING, State.BOUND, State.RUNNING})
+READY = HOLDING | {State.SUCCEEDED}
+ON_NODE = HOLDING | {State.RELEASING, State.UNKNOWN}
+FINISHED = frozenset({State.SUCCEEDED, State.FAILED})
+
+
+class Phase(IntEnum):
+    """A gang's admission."""
+
+    PENDING = 0
+    INQUEUE = 1
+    RUNNING = 2
+    UNKNOWN = 3
+    COMPLETED = 4
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """One condition on a label: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeTerm(msgspec.Struct, frozen=True):
+    """Conditions that must all hold, on labels and on the node's own name."""
+
+    labels: tuple[Requirement, ...] = ()
+    names: tuple[Requirement, ...] = ()
+
+
+class Toleration(msgspec.Struct, frozen=True):
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class Port(msgspec.Struct, frozen=True):
+    number: int
+    protocol: str = "TCP"
+    address: str = ""
+
+
+class Constraints(msgspec.Struct, frozen=True):
+    """What a spec asks of a node beside room.  Equal constraints and requests make one class."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    required: tuple[NodeTerm, ...] | None = None  # any of them; None asks for nothing, () can never hold
+    preferred: tuple[tuple[int, NodeTerm], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    ports: tuple[Port, ...] = ()
+
+
+class TaskClass:
+    """Tasks that are alike to the scheduler."""
+
+    __slots__ = ("amounts", "columns", "constraints", "number", "request")
+
+    def __init__(self, number: int, request: Request, constraints: Constraints) -> None:
+        self.number = number
+        self.request = request
+        self.constraints = constraints
+        self.columns = request.columns
+        self.amounts = request.amounts
+
+
+class Task:
+    """One unit to place."""
+
+    __slots__ = (
+        "cls",
+        "created",
+        "gang",
+        "gated",
+        "id",
+        "name",
+        "namespace",
+        "nominated",
+        "preemptable",
+        "preempts",
+        "priority",
+        "protected",
+        "role",
+        "row",
+        "state",
+        "suffix",
+    )
+
+    def __init__(
+        self,
+        id: str,
+        namespace: str,
+        name: str,
+        cls: TaskClass,
+        *,
+        role: str = "",
+        priority: int = 0,
+        created: float = 0.0,
+        preemptable: bool = True,
+        preempts: bool = True,
+        gated: bool = False,
+        protected: bool = False,
+    ) -> None:
+        self.id = id
+        self.namespace = namespace
+        self.name = name
+        self.cls = cls
+        self.role = role
+        self.priority = priority
+        self.created = created
+        self.preemptable = preemptable
+        self.preempts = preempts  # may push others out
+        self.gated = gated
+        self.protected = protected  # belongs to the system: never a victim of conformance
+        self.gang: Gang
+        self.state = State.PENDING
+        self.row = -1
+        self.nominated = -1
+        tail = name.rpartition("-")[2]
+        self.suffix = int(tail) if tail.isdigit() else -1  # order among siblings: worker-2 before worker-10
+
+    @property
+    def best_effort(self) -> bool:
+        return self.cls.request.best_effort
+
+    def __repr__(self) -> str:
+        return f"<Task {self.namespace}/{self.name} {self.state.name}>"
+
+
+class Gang:
+    """Tasks that start together."""
+
+    def __init__(
+        self,
+        id: str,
+        namespace: str,
+        name: str,
+        queue: str,
+        *,
+        minimum: int = 1,
+        minimum_by_role: Mapping[str, int] | None = None,
+        minimum_resources: Mapping[str, int] | None = None,
+        priority: int = 0,
+        created: float = 0.0,
+        phase: Phase = Phase.PENDING,
+        preemptable: bool = True,
+        attributes: Mapping[str, str] | None = None,
+    ) -> None:
+        self.id = id
+        self.namespace = namespace
+        self.name = name
+        self.queue = queue
+        self.minimum = minimum
+        self.minimum_by_role = dict(minimum_by_role or {})
+        self.minimum_resources = dict(minimum_resources) if minimum_resources is not None else None
+        self.priority = priority
+        self.created = created
+        self.phase = phase
+        self.preemptable = preemptable
+        self.attributes = dict(attributes or {})
+        self.tasks: dict[str, Task] = {}
+        self.counts = [0] * len(State)
+        self.role_counts: dict[str, list[int]] = {}
+        self.pending_best_effort = 0
+
+    def add(self, task: Task) -> None:
+        task.gang = self
+        self.tasks[task.id] = task
+        self._count(task, 1)
+
+    def remove(self, task: Task) -> None:
+        del self.tasks[task.id]
+        self._count(task, -1)
+
+    def move(self, task: Task, state: State) -> None:
+        """Gives a task another state; the counts follow."""
+        self._count(task, -1)
+        task.state = state
+        self._count(task, 1)
+
+    def _count(self, task: Task, sign: int) -> None:
+        self.counts[task.state] += sign
+        roles = self.role_counts.get(task.role)
+        if roles is None:
+            roles = self.role_counts[task.role] = [0] * len(State)
+        roles[task.state] += sign
+        if task.state is State.PENDING and task.best_effort and not task.gated:
+            self.pending_best_effort += sign
+
+    def count(self, states: Iterable[State]) -> int:
+        counts = self.counts
+        return sum(counts[state] for state in states)
+
+    def count_role(self, role: str, states: Iterable[State]) -> int:
+        counts = self.role_counts.get(role)
+        return 0 if counts is None else sum(counts[state] for state in states)
+
+    @property
+    def ready(self) -> int:
+        """Tasks that hold a place or have done their work."""
+        return self.count(READY)
+
+    @property
+    def waiting(self) -> int:
+        """Tasks with the promise of a place."""
+        return self.counts[State.PIPELINED]
+
+    def __repr__(self) -> str:
+        return f"<Gang {self.id} {self.phase.name} {self.ready}/{self.minimum}>"
+
+
+class Queue(msgspec.Struct):
+    """One node of the tree of queues.  Resources are by name; an absent name in `capability` is no limit."""
+
+    id: str
+    name: str = ""
+    parent: str = ""
+    weight: int = 1
+    capability: dict[str, int] = {}
+    guarantee: dict[str, int] = {}
+    deserved: dict[str, int] = {}
+    priority: int = 0
+    reclaimable: bool = True
+    open: bool = True
+    fifo: bool = False
+    created: float = 0.0
+    attributes: dict[str, str] = {}

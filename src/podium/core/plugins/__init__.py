@@ -1,0 +1,31 @@
+"""The built-in plugins, one file each."""
+
+from __future__ import annotations
+
+from podium.core.plugin import Plugin
+from podium.core.plugins.binpack import Binpack
+from podium.core.plugins.conformance import Conformance
+from podium.core.plugins.drf import Drf
+from podium.core.plugins.gang import GangPlugin
+from podium.core.plugins.nodeorder import NodeOrder
+from podium.core.plugins.overcommit import Overcommit
+from podium.core.plugins.predicates import Predicates
+from podium.core.plugins.priority import Priority
+from podium.core.plugins.proportion import Proportion
+from podium.core.plugins.sla import Sla
+
+BUILT_IN: dict[str, type[Plugin]] = {
+    plugin.name: plugin
+    for plugin in (
+        Binpack,
+        Conformance,
+        Drf,
+        GangPlugin,
+        NodeOrder,
+        Overcommit,
+        Predicates,
+        Priority,
+        Proportion,
+        Sla,
+    )
+}

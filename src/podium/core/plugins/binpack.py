@@ -1,0 +1,53 @@
+"""binpack: fill nodes up, so that large tasks still find whole ones.
+
+    score = 100 * weight * sum(w_r * (used_r + request_r) / allocatable_r) / sum(w_r)
+
+over the resources that are configured and asked for; zero where one would not fit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.core.model import TaskClass
+from podium.core.plugin import MAX_NODE_SCORE, Arguments, Plugin, Scores
+from podium.core.rows import Rows
+from podium.core.session import Session
+
+
+class Binpack(Plugin):
+    name = "binpack"
+
+    def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy=hierarchy)
+        self._weight = arguments.number("binpack.weight", 1)
+        self._by_name = {
+            "cpu": arguments.number("binpack.cpu", 1),
+            "memory": arguments.number("binpack.memory", 1),
+        }
+        for name in arguments.text("binpack.resources").split(","):
+            if name.strip():
+                self._by_name[name.strip()] = arguments.number(f"binpack.resources.{name.strip()}", 1)
+        self._by_column: dict[int, float] = {}
+
+    def on_session_open(self, session: Session) -> None:
+        dimensions = session.cluster.dimensions
+        self._by_column = {dimensions.column(name): w for name, w in self._by_name.items() if w > 0}
+
+    def score_rows(self, cls: TaskClass, rows: Rows) -> Scores:
+        total: Scores = np.zeros(len(rows.allocatable(0)))
+        fits = np.ones(len(total), dtype=bool)
+        weights = 0.0
+        for column, amount in cls.request.pairs:
+            weight = self._by_column.get(column)
+            if weight is None:
+                continue
+            weights += weight
+            capacity = rows.allocatable(column)
+            filled = rows.used(column) + amount
+            fits &= filled <= capacity
+            total += weight * filled / np.maximum(capacity, 1)
+        if not weights:
+            return total
+        result: Scores = np.where(fits, MAX_NODE_SCORE * self._weight * total / weights, 0.0)
+        return result

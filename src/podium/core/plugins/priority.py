@@ -1,0 +1,33 @@
+"""priority: what matters more goes first, and may push out what matters less."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.core.model import Gang, State, Task
+from podium.core.plugin import Plugin
+
+
+class Priority(Plugin):
+    name = "priority"
+
+    def task_order(self, left: Task, right: Task) -> float:
+        return right.priority - left.priority
+
+    def job_order(self, left: Gang, right: Gang) -> float:
+        return right.priority - left.priority
+
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Other gangs' tasks by the gangs' priorities, the own gang's by the tasks'."""
+        return [
+            task
+            for task in candidates
+            if (
+                task.priority < preemptor.priority
+                if task.gang is preemptor.gang
+                else task.gang.priority < preemptor.gang.priority
+            )
+        ]
+
+    def job_starving(self, gang: Gang) -> bool:
+        return gang.ready + gang.waiting < len(gang.tasks) - gang.counts[State.FAILED]

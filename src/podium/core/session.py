@@ -1,0 +1,316 @@
+"""One profile's turn on the cluster: its plugins, how their opinions combine, and what has been decided so far.
+
+How opinions combine follows Volcano, tier by tier:
+
+    orders                       the first plugin that minds decides; then creation time, then id
+    ready, valid, allocatable    every plugin must agree
+    overused                     one plugin is enough
+    enqueueable, pipelined       votes: any reject loses; the first tier with a permit decides
+    starving                     all plugins of the first tier that has an opinion
+    preemptable, reclaimable     inside a tier the common victims; the first tier with a result decides
+    scores                       the sum
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cmp_to_key
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.core.candidates import Candidates
+from podium.core.cluster import Cluster
+from podium.core.decisions import Decision, Refuse
+from podium.core.model import Gang, Queue, Task, TaskClass
+from podium.core.plugin import Arguments, Placed, Plugin, Vote
+from podium.core.resources import Vector
+from podium.core.statement import Statement
+from podium.reasons import Refusal
+
+# Each hook with the configuration file's switch for it.
+SWITCHES = {
+    "job_valid": "enableJobValid",
+    "job_order": "enableJobOrder",
+    "job_ready": "enableJobReady",
+    "shortfall": "enableJobReady",
+    "job_pipelined": "enableJobPipelined",
+    "job_starving": "enableJobStarving",
+    "job_enqueueable": "enableJobEnqueued",
+    "job_enqueued": "enableJobEnqueued",
+    "task_order": "enableTaskOrder",
+    "queue_order": "enableQueueOrder",
+    "victim_queue_order": "enableQueueOrder",
+    "namespace_order": "enableNamespaceOrder",
+    "preemptable": "enablePreemptable",
+    "reclaimable": "enableReclaimable",
+    "preemptive": "enablePreemptive",
+    "overused": "enabledOverused",
+    "allocatable": "enabledAllocatable",
+    "headroom": "enabledAllocatable",
+    "victim_tasks": "enabledVictim",
+    "pre_predicate": "enablePredicate",
+    "mask": "enablePredicate",
+    "mask_rows": "enablePredicate",
+    "predicate": "enablePredicate",
+    "score": "enableNodeOrder",
+    "score_rows": "enableNodeOrder",
+    "node_order": "enableNodeOrder",
+    "batch_node_order": "enableNodeOrder",
+    "best_node": "enableBestNode",
+}
+
+# Off unless the file says so.
+OFF_BY_DEFAULT = frozenset({"enableNamespaceOrder", "enableHierarchy"})
+
+
+class Enabled:
+    """A plugin with the switches of its place in the profile."""
+
+    def __init__(self, plugin: Plugin, switches: dict[str, bool]) -> None:
+        self.plugin = plugin
+        self._switches = switches
+
+    def has(self, hook: str) -> bool:
+        """Whether the plugin implements a hook and the profile leaves it on."""
+        if getattr(type(self.plugin), hook) is getattr(Plugin, hook):
+            return False
+        switch = SWITCHES.get(hook)
+        return switch is None or self._switches.get(switch, switch not in OFF_BY_DEFAULT)
+
+
+class Session:
+    """One turn."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        tiers: Sequence[Sequence[Enabled]],
+        now: float,
+        arguments: dict[str, Arguments] | None = None,
+        actions: Sequence[str] = (),
+    ) -> None:
+        self.cluster = cluster
+        self.now = now
+        self.actions = tuple(actions)
+        self.decisions: list[Decision] = []
+        self.held: list[Statement] = []  # gangs that are whole once others have left: kept until the end
+        self.touched: list[int] = []  # rows in the order in which they changed, for what is cached by class
+        self._arguments = arguments or {}
+        self._tiers = tiers
+        self._hooks: dict[str, list[list[Plugin]]] = {}
+        self._candidates: dict[int, Candidates] = {}
+        cluster.nodes.widen()
+        self.total: Vector = cluster.nodes.total()
+        self.queues = dict(cluster.queues)
+        self.gangs = [gang for gang in cluster.gangs.values() if gang.queue in self.queues]
+        for plugin in self._all("on_session_open"):
+            plugin.on_session_open(self)
+        self._listeners = self._all("on_allocate")
+        self._forgetters = self._all("on_deallocate")
+
+    def close(self) -> None:
+        """Ends the turn.  What waits for others to leave goes back to pending, with its place remembered."""
+        for statement in reversed(self.held):
+            statement.nominate()
+        for plugin in self._all("on_session_close"):
+            plugin.on_session_close(self)
+
+    def arguments(self, action: str) -> Arguments:
+        return self._arguments.get(action, Arguments())
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def touch(self, row: int) -> None:
+        if row >= 0:
+            self.touched.append(row)
+
+    def refuse(self, gang: Gang, refusal: Refusal, task: Task | None = None) -> None:
+        self.decisions.append(Refuse(gang.id, refusal, task.id if task is not None else ""))
+
+    def tell_allocated(self, placed: Placed) -> None:
+        for plugin in self._listeners:
+            plugin.on_allocate(placed)
+
+    def tell_deallocated(self, placed: Placed) -> None:
+        for plugin in self._forgetters:
+            plugin.on_deallocate(placed)
+
+    # --- which plugins have a hook -----------------------------------------------------------------------------
+
+    def tiers(self, hook: str) -> list[list[Plugin]]:
+        """The plugins that have a hook, by tier; tiers without any are left out."""
+        found = self._hooks.get(hook)
+        if found is None:
+            found = [[each.plugin for each in tier if each.has(hook)] for tier in self._tiers]
+            found = self._hooks[hook] = [tier for tier in found if tier]
+        return found
+
+    def _all(self, hook: str) -> list[Plugin]:
+        return [plugin for tier in self.tiers(hook) for plugin in tier]
+
+    # --- orders ------------------------------------------------------------------------------------------------
+
+    def _compare(self, hook: str, left: Any, right: Any, *more: Any) -> float:
+        for plugin in self._all(hook):
+            result: float = getattr(plugin, hook)(left, right, *more)
+            if result:
+                return result
+        return 0
+
+    def queue_compare(self, left: Queue, right: Queue) -> float:
+        result = self._compare("queue_order", left, right)
+        return result or _by((left.created, left.id), (right.created, right.id))
+
+    def job_compare(self, left: Gang, right: Gang) -> float:
+        result = self._compare("job_order", left, right)
+        return result or _by((left.created, left.id), (right.created, right.id))
+
+    def task_compare(self, left: Task, right: Task) -> float:
+        result = self._compare("task_order", left, right)
+        return result or _by(
+            (left.suffix, left.created, left.name, left.id), (right.suffix, right.created, right.name, right.id)
+        )
+
+    def namespace_compare(self, left: str, right: str) -> float:
+        return self._compare("namespace_order", left, right) or _by(left, right)
+
+    def victim_queue_compare(self, left: Queue, right: Queue, preemptor: Queue) -> float:
+        """Whose tasks go first; without an opinion the queue that would be served last."""
+        return self._compare("victim_queue_order", left, right, preemptor) or -self.queue_compare(left, right)
+
+    def sorted_tasks(self, tasks: Iterable[Task]) -> list[Task]:
+        return sorted(tasks, key=cmp_to_key(_signed(self.task_compare)))
+
+    @property
+    def job_key(self) -> Callable[[Gang], Any]:
+        return cmp_to_key(_signed(self.job_compare))
+
+    @property
+    def task_key(self) -> Callable[[Task], Any]:
+        return cmp_to_key(_signed(self.task_compare))
+
+    def first_queue(self, queues: Iterable[Queue]) -> Queue:
+        """The queue to serve next.  Shares move with every placement, so it is looked for anew each time."""
+        return min(queues, key=cmp_to_key(_signed(self.queue_compare)))
+
+    # --- gangs -------------------------------------------------------------------------------------------------
+
+    def invalid(self, gang: Gang) -> Refusal | None:
+        return next(filter(None, (plugin.job_valid(gang) for plugin in self._all("job_valid"))), None)
+
+    def ready(self, gang: Gang) -> bool:
+        return all(plugin.job_ready(gang) for plugin in self._all("job_ready"))
+
+    def shortfall(self, gang: Gang) -> int:
+        """How many tasks can be placed together before anybody has to be asked whether it is enough."""
+        deciders = self._all("job_ready")
+        if any(not _overrides(plugin, "shortfall") for plugin in deciders):
+            return 1
+        return max([1, *(plugin.shortfall(gang) for plugin in deciders)])
+
+    def pipelined(self, gang: Gang) -> bool:
+        return self._vote("job_pipelined", gang)
+
+    def enqueueable(self, gang: Gang) -> bool:
+        return self._vote("job_enqueueable", gang)
+
+    def enqueued(self, gang: Gang) -> None:
+        for plugin in self._all("job_enqueued"):
+            plugin.job_enqueued(gang)
+
+    def _vote(self, hook: str, gang: Gang) -> bool:
+        for tier in self.tiers(hook):
+            votes = [getattr(plugin, hook)(gang) for plugin in tier]
+            if Vote.REJECT in votes:
+                return False
+            if Vote.PERMIT in votes:
+                return True
+        return True
+
+    def starving(self, gang: Gang) -> bool:
+        for tier in self.tiers("job_starving"):
+            return all(plugin.job_starving(gang) for plugin in tier)
+        return False
+
+    # --- queues ------------------------------------------------------------------------------------------------
+
+    def overused(self, queue: Queue) -> bool:
+        return any(plugin.overused(queue) for plugin in self._all("overused"))
+
+    def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
+        return next(filter(None, (plugin.allocatable(queue, task) for plugin in self._all("allocatable"))), None)
+
+    def headroom(self, queue: Queue, tasks: Sequence[Task]) -> int:
+        """How many of some equal tasks the queue may take, from the first on."""
+        room = len(tasks)
+        for plugin in self._all("allocatable"):
+            told = plugin.headroom(queue, tasks[0].cls, room) if _overrides(plugin, "headroom") else None
+            if told is None:
+                # Without a batch form only one at a time can be promised.
+                told = 1 if plugin.allocatable(queue, tasks[0]) is None else 0
+            room = min(room, told)
+        return room
+
+    def preemptive(self, queue: Queue, task: Task) -> bool:
+        return all(plugin.preemptive(queue, task) for plugin in self._all("preemptive"))
+
+    # --- victims -----------------------------------------------------------------------------------------------
+
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
+        return self._victims("preemptable", preemptor, candidates)
+
+    def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
+        return self._victims("reclaimable", reclaimer, candidates)
+
+    def _victims(self, hook: str, task: Task, candidates: Sequence[Task]) -> list[Task]:
+        for tier in self.tiers(hook):
+            common: list[Task] | None = None
+            for plugin in tier:
+                found = getattr(plugin, hook)(task, candidates)
+                chosen = {each.id for each in found}
+                common = found if common is None else [each for each in common if each.id in chosen]
+            if common:
+                return common
+        return []
+
+    # --- nodes -------------------------------------------------------------------------------------------------
+
+    def candidates(self, cls: TaskClass) -> Candidates:
+        """Where a class can go and how good each place is, kept up to date with what has been placed."""
+        found = self._candidates.get(cls.number)
+        if found is None:
+            found = self._candidates[cls.number] = Candidates(self, cls)
+        found.refresh()
+        return found
+
+    def best_node(self, task: Task, rows: NDArray[np.int64], scores: NDArray[np.float64]) -> int | None:
+        for plugin in self._all("best_node"):
+            chosen = plugin.best_node(task, rows, scores)
+            if chosen is not None:
+                return chosen
+        return None
+
+    def node_hooks(self, hook: str, cls: TaskClass) -> list[Plugin]:
+        """The plugins whose node hook concerns a class."""
+        return [plugin for plugin in self._all(hook) if plugin.applies(cls)]
+
+
+def _overrides(plugin: Plugin, hook: str) -> bool:
+    return getattr(type(plugin), hook) is not getattr(Plugin, hook)
+
+
+def _by(left: Any, right: Any) -> int:
+    return -1 if left < right else int(left > right)
+
+
+def _signed(compare: Callable[[Any, Any], float]) -> Callable[[Any, Any], int]:
+    """cmp_to_key wants integers; a share's difference is a fraction."""
+
+    def sign(left: Any, right: Any) -> int:
+        result = compare(left, right)
+        return (result > 0) - (result < 0)
+
+    return sign

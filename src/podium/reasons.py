@@ -1,0 +1,119 @@
+"""Every reason for which something is not placed: a code, a sentence with numbers, and what would help.
+
+A refusal is a value, never an exception.  Conditions, events, commands and metrics print from here, so the same
+cause reads the same everywhere, and an event's code says which kind of change could lift it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+
+class Lift(Enum):
+    """What kind of event can make a refusal wrong."""
+
+    ROOM = "room on a node"
+    NODES = "a node's labels, taints or readiness"
+    QUEUE = "a queue's limit or use"
+    MEMBERS = "members of the gang"
+    SPEC = "the spec itself"
+    TIME = "time"
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """One kind of refusal.  `sentence` is filled in with a refusal's facts; `hint` says what to do."""
+
+    code: str
+    sentence: str
+    hint: str
+    lift: Lift
+
+
+def _reason(code: str, sentence: str, hint: str, lift: Lift) -> Reason:
+    return Reason(code, sentence, hint, lift)
+
+
+NO_ROOM = _reason(
+    "InsufficientRoom",
+    "insufficient {resource}: needs {need}, at most {have} free",
+    "wait for room, ask for less, or add nodes",
+    Lift.ROOM,
+)
+SELECTOR = _reason(
+    "NodeSelectorMismatch",
+    "node(s) didn't match the node selector or affinity",
+    "label a node or correct the selector",
+    Lift.NODES,
+)
+TAINT = _reason(
+    "UntoleratedTaint", "node(s) had untolerated taint {taint}", "tolerate the taint or remove it", Lift.NODES
+)
+CORDONED = _reason("NodeUnschedulable", "node(s) were unschedulable", "uncordon a node", Lift.NODES)
+PORT = _reason("PortTaken", "node(s) had host port {port} taken", "wait, or choose another port", Lift.ROOM)
+NO_NODES = _reason("NoNodes", "there are no nodes", "add nodes", Lift.NODES)
+UNPLACEABLE = _reason(
+    "Unschedulable",
+    "0/{nodes} nodes are available: {causes}",
+    "wait for room, ask for less, or change the nodes",
+    Lift.ROOM,
+)
+PLUGIN = _reason("RefusedByPlugin", "{plugin}: {message}", "see the plugin", Lift.NODES)
+QUEUE_LIMIT = _reason(
+    "QueueLimit",
+    "queue {queue} would have {use} of {resource}, its limit is {limit}",
+    "wait for the queue's own jobs, or raise its limit",
+    Lift.QUEUE,
+)
+QUEUE_CLOSED = _reason("QueueClosed", "queue {queue} is not open", "open the queue", Lift.QUEUE)
+QUEUE_OVERUSED = _reason(
+    "QueueOverShare", "queue {queue} has used up its share", "wait until others give back", Lift.QUEUE
+)
+NO_QUEUE = _reason("QueueMissing", "queue {queue} does not exist", "create it or name another", Lift.QUEUE)
+NOT_LEAF = _reason(
+    "QueueNotLeaf", "queue {queue} has queues below it and takes no jobs itself", "name a leaf queue", Lift.QUEUE
+)
+TOO_FEW = _reason(
+    "NotEnoughMembers",
+    "the gang needs {need} members and has {have}",
+    "create the missing pods or lower the minimum",
+    Lift.MEMBERS,
+)
+TOO_FEW_OF_ROLE = _reason(
+    "NotEnoughMembersOfRole",
+    "the gang needs {need} members of role {role} and has {have}",
+    "create the missing pods or lower the minimum",
+    Lift.MEMBERS,
+)
+GANG = _reason(
+    "GangIncomplete",
+    "{placed} of {need} members could be placed; {cause}",
+    "wait for room for all of them, or lower the minimum",
+    Lift.ROOM,
+)
+NOT_ADMITTED = _reason(
+    "NotAdmitted",
+    "not admitted: minResources {need} of {resource} do not fit, {have} left ({limit})",
+    "wait, or lower minResources",
+    Lift.QUEUE,
+)
+GATED = _reason("SchedulingGated", "gated: its scheduling gates are not lifted", "remove the gates", Lift.SPEC)
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A reason with its facts."""
+
+    reason: Reason
+    facts: dict[str, object] = {}
+
+    @property
+    def code(self) -> str:
+        return self.reason.code
+
+    def __str__(self) -> str:
+        return self.reason.sentence.format(**self.facts)
+
+
+def refuse(reason: Reason, **facts: object) -> Refusal:
+    return Refusal(reason, facts)
