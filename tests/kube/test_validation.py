@@ -256,7 +256,7 @@ def _some(draw: st.DrawFn, fields: dict[str, st.SearchStrategy[Any]], required: 
 
 
 @pytest.mark.parametrize("resource", KINDS, ids=lambda each: each.group_resource)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_well_typed_object_breaks_defaulting_or_validation(resource: Resource, data: st.DataObject) -> None:
     document = data.draw(documents(schema_of(resource)))

@@ -41,8 +41,7 @@ def check_environment(errors: Errors, path: str, container: Document) -> None:
     """A container's `env` and `envFrom`; `path` is the container's."""
     for index, variable in enumerate(container.get("env") or ()):
         name = variable.get("name")
-        problem = names.check_env_name(name) if name else ""
-        if problem is not None:
+        if not name or names.check_env_name(name) is not None:
             check_name(errors, f"{path}.env[{index}].name", name, names.check_env_name)
         if "valueFrom" in variable:
             _check_source(errors, f"{path}.env[{index}].valueFrom", variable)

@@ -181,19 +181,17 @@ def _check_hostname_override(errors: Errors, path: str, spec: Document) -> None:
 
 def _check_file_variables(errors: Errors, path: str, spec: Document) -> None:
     """Variables read from a file need an emptyDir volume that holds the file."""
-    volumes = {volume.get("name"): volume for volume in spec.get("volumes") or ()}
     for field in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(field) or ()):
             for number, variable in enumerate(container.get("env") or ()):
-                source = variable.get("valueFrom")
-                if not source or "fileKeyRef" not in source:
-                    continue
-                name = source["fileKeyRef"].get("volumeName", "")
-                at = f"{path}.{field}[{index}].env[{number}].valueFrom.fileKeyRef.volumeName"
-                if name not in volumes:
-                    errors.append(not_found(at, name))
-                elif "emptyDir" not in volumes[name]:
-                    errors.append(invalid(at, name, "referenced volume must be of type emptyDir"))
+                if "valueFrom" in variable and "fileKeyRef" in variable["valueFrom"]:
+                    name = variable["valueFrom"]["fileKeyRef"].get("volumeName", "")
+                    at = f"{path}.{field}[{index}].env[{number}].valueFrom.fileKeyRef.volumeName"
+                    volumes = {volume.get("name"): volume for volume in spec.get("volumes") or ()}
+                    if name not in volumes:
+                        errors.append(not_found(at, name))
+                    elif "emptyDir" not in volumes[name]:
+                        errors.append(invalid(at, name, "referenced volume must be of type emptyDir"))
 
 
 def _check_resource_claims(errors: Errors, path: str, claims: list[Document]) -> frozenset[str]:
