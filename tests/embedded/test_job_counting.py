@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,6 +100,22 @@ class Model(Cluster):
                 return
             self.end(0, 0)
         raise AssertionError(f"not finished: {self.status_of(JOBS, 'job')}")
+
+
+@pytest.mark.parametrize("first", range(9))
+@pytest.mark.parametrize("second", [0, 1, 2, 3])
+def test_the_controller_may_be_cut_off_after_every_single_change(first: int, second: int) -> None:
+    world = Model(completions=9, parallelism=3, backoffLimit=1000)
+    world.settle()
+    world.end(0, 0)
+    world.end(0, 1)
+    world.lose(0)
+    world.crash_after(first)
+    world.crash_after(second)
+    world.settle()
+    status = world.status_of(JOBS, "job")
+    assert (status["succeeded"], status["failed"]) == (1, 2)
+    assert status["uncountedTerminatedPods"] == {}
 
 
 def steps(*kinds: str) -> st.SearchStrategy[list[tuple[str, int]]]:
