@@ -62,6 +62,21 @@ def ns(server: Server) -> Iterator[str]:
     server.http("DELETE", f"/api/v1/namespaces/{name}")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The stories on the real server come last of all tests: it may still be building."""
+
+    def is_real(item: pytest.Item) -> bool:
+        return isinstance(item, pytest.Function) and _server_of(item) == "real"
+
+    items.sort(key=is_real)
+
+
+def _server_of(item: pytest.Function) -> object:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("server") if callspec else None
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """How many stories each server passed: the figure that says whether the two agree."""
     outcomes = ("passed", "failed", "error", "skipped")
