@@ -51,9 +51,10 @@ class Admission:
                 self._resolve_priority(document)
                 document["spec"].setdefault("serviceAccountName", "default")
                 document["spec"].setdefault("serviceAccount", document["spec"]["serviceAccountName"])
-                defaults.add_default_tolerations(document)
             elif kind.resource == r.PERSISTENTVOLUMECLAIMS:
                 self._choose_storage_class(document)
+        if kind.resource == r.PODS:
+            defaults.add_default_tolerations(document)
         hook = self._hooks.get(kind.resource)
         if hook is not None and hook.mutate is not None:
             hook.mutate(document, old)

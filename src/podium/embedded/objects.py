@@ -67,10 +67,8 @@ class Objects:
     def create(self, kind: Kind, namespace: str, document: Document, *, dry_run: bool = False) -> Record:
         """A new object from a decoded, type-checked document."""
         metadata = self._birth_certificate(kind, namespace, document)
-        if kind.custom:
-            engine.apply_defaults(document, kind.schema)
-        else:
-            defaults.default_object(kind.resource, document)
+        strategies.clear_status(kind, document)
+        self._default(kind, document)
         self.admission.mutate(kind, namespace, document, None)
         strategies.prepare_create(kind, document, self.store)
         self._refuse(kind, metadata["name"], self._problems(kind, document, None))
@@ -139,7 +137,7 @@ class Objects:
         else:
             self._keep_system_metadata(metadata, old["metadata"])
             strategies.prepare_update(kind, document, old)
-            self._default_update(kind, document)
+            self._default(kind, document)
             self.admission.mutate(kind, namespace, document, old)
         self._refuse(kind, name, self._problems(kind, document, old, subresource))
         if not subresource and strategies.tracks_generation(kind) and _differs_in_spec(document, old):
@@ -193,7 +191,7 @@ class Objects:
         if old.get("generateName"):
             metadata.setdefault("generateName", old["generateName"])
 
-    def _default_update(self, kind: Kind, document: Document) -> None:
+    def _default(self, kind: Kind, document: Document) -> None:
         if kind.custom:
             engine.apply_defaults(document, kind.schema)
         else:

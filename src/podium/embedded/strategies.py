@@ -66,12 +66,16 @@ def needs_version(kind: Kind) -> bool:
     return kind.custom or kind.storage in _CONDITIONAL_ONLY
 
 
-def prepare_create(kind: Kind, document: Document, store: Store) -> None:
-    """Drops what only the system may set, and sets what the system sets at birth."""
+def clear_status(kind: Kind, document: Document) -> None:
+    """Drops the status a creator gave: it is the system's to set.  Defaults may fill the empty one."""
     if kind.status and kind.resource not in _STATUS_ON_CREATE:
         document.pop("status", None)
         if not kind.custom:
             document["status"] = {}
+
+
+def prepare_create(kind: Kind, document: Document, store: Store) -> None:
+    """Sets what the system sets at birth."""
     filler = _FILLERS.get(kind.resource)
     if filler is not None:
         filler(document, store)
