@@ -23,7 +23,7 @@ MANAGER = "endpointslice-controller.k8s.io"
 ENDPOINTS_MANAGED_BY = "endpoints.kubernetes.io/managed-by"
 HEADLESS = "service.kubernetes.io/headless"
 
-# What an address's line says of its pod changes with these alone; other pod events are passed over.
+# A pod that has ended keeps its address in its status, but nothing answers there.
 _ADDRESSED_PHASES = ("Pending", "Running")
 
 
