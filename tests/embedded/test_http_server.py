@@ -603,6 +603,26 @@ async def test_a_busy_feed_is_written_a_hundred_times_a_second(setup: Setup) -> 
     assert writes <= took * 100 + 2
 
 
+async def test_many_busy_feeds_are_written_less_often_each(setup: Setup) -> None:
+    feeds = [await open_feed(setup) for _ in range(3)]
+    assert setup.server.pacer.feeds == 3
+    setup.server.pacer.feeds = 1000  # as if there were so many
+    client, feed = feeds[0]
+    began = asyncio.get_running_loop().time()
+    feed.put(b"first\n")
+    assert await client.read_chunk() == b"first\n"
+    assert asyncio.get_running_loop().time() - began < 0.3
+    feed.put(b"second\n")
+    feed.put(b"third\n")
+    assert await client.read_chunk() == b"second\nthird\n"
+    assert 0.4 < asyncio.get_running_loop().time() - began < 2
+    setup.server.pacer.feeds = 3
+    for client, feed in feeds:
+        client.writer.transport.abort()
+        await until(lambda feed=feed: feed.closed)  # type: ignore[misc]
+    assert setup.server.pacer.feeds == 0
+
+
 async def test_a_finished_feed_ends_the_answer_and_the_connection_goes_on(setup: Setup) -> None:
     client, feed = await open_feed(setup)
     client.send(client.head("GET /after HTTP/1.1"))

@@ -44,7 +44,7 @@ class Watch:
         self._kind = kind
         self._namespace = namespace
         self._filter = Filter(kind, request.param("labelSelector"), request.param("fieldSelector"))
-        self._whole = not namespace and self._filter.everything
+        self._unfiltered = self._filter.everything
         self._render = render
         self._first = True
         self._bucket = store.bucket(kind.storage)
@@ -150,11 +150,11 @@ class Watch:
 
     def _line(self, write: Write) -> bytes:
         """The event that a write is to this watcher; empty if it is none."""
-        if self._whole:
+        if self._namespace and write.new.namespace != self._namespace:
+            return b""
+        if self._unfiltered:
             kind = b"DELETED" if write.deleted else b"ADDED" if write.old is None else b"MODIFIED"
         else:
-            if self._namespace and write.new.namespace != self._namespace:
-                return b""
             was = write.old is not None and self._filter.admits(write.old)
             stays = not write.deleted and self._filter.admits(write.new)
             if stays:

@@ -17,7 +17,7 @@ import msgspec
 from podium.embedded.access import Gate
 from podium.embedded.exchange import Held, Reply, refusal
 from podium.embedded.http_encoding import CONTINUE, encode_feed_head, encode_head
-from podium.embedded.http_feed import FeedSender
+from podium.embedded.http_feed import FeedSender, Pacer
 from podium.embedded.http_outbox import Outbox, Slot
 from podium.embedded.http_reader import Incoming, Reader
 from podium.errors import ApiError
@@ -45,6 +45,7 @@ class Host(Protocol):
     loop: asyncio.AbstractEventLoop
     gate: Gate
     limits: Limits
+    pacer: Pacer
     date: bytes
     closing: bool
 
@@ -212,6 +213,7 @@ class Connection(asyncio.Protocol):
                     head=head,
                     chunked=chunked,
                     loop=self._loop,
+                    pacer=self._host.pacer,
                     on_end=self._outbox.feed_ended,
                     bookmark_period=self._host.limits.bookmark,
                 )

@@ -1,9 +1,10 @@
 """Carries one feed (a watch, a followed log) to one client.
 
 A feed is pulled.  Its `on_ready` says that there is something; what is there is taken when it can be sent.  Two
-rules bound the cost of many watchers on a busy cluster: after a write the next one waits some milliseconds, so
-that a thousand changes a second become a hundred writes, while the first change after a silence leaves at once;
-and nothing is taken while the client is not reading, so a stuck client holds a position in history and no memory.
+rules bound the cost of many watchers on a busy cluster.  After a write the next one waits, the longer the more
+feeds there are, so that thousands of changes to dozens of watchers become a bounded number of writes; the first
+change after a silence leaves at once.  And nothing is taken while the client is not reading, so a stuck client
+holds a position in history and no memory.
 """
 
 from __future__ import annotations
@@ -18,9 +19,20 @@ from podium.embedded.http_encoding import LAST_CHUNK, encode_chunk
 
 log = logging.getLogger(__name__)
 
-PACE = 0.01  # seconds between two writes to the same client
-BOOKMARK_PERIOD = 60.0
+PACE = 0.01  # seconds between two writes to the same client, at least
+WRITES = 2000  # writes a second to all clients together, about
 PIECE = 1 << 18
+
+
+class Pacer:
+    """How long a client waits for its next bytes: shared by all feeds of a server."""
+
+    def __init__(self) -> None:
+        self.feeds = 0
+
+    @property
+    def pause(self) -> float:
+        return max(PACE, self.feeds / WRITES)
 
 
 class FeedSender:
@@ -33,19 +45,22 @@ class FeedSender:
         head: bytes,
         chunked: bool,
         loop: asyncio.AbstractEventLoop,
+        pacer: Pacer,
         on_end: Callable[[], None],
-        bookmark_period: float = BOOKMARK_PERIOD,
+        bookmark_period: float,
     ) -> None:
         self._feed = feed
         self._head = head
         self._chunked = chunked
         self._loop = loop
+        self._pacer = pacer
         self._on_end = on_end
         self._bookmark_period = bookmark_period
         self._transport: asyncio.Transport | None = None
         self._paused = False
         self._ended = False
         self._failed = False
+        self._dropped = False
         self._flush_at: asyncio.Handle | None = None
         self._written_at = -math.inf
         self._timers: list[asyncio.TimerHandle] = []
@@ -57,6 +72,7 @@ class FeedSender:
     def start(self, transport: asyncio.Transport) -> None:
         """Sends the head, with what is there already, and keeps sending from then on."""
         self._transport = transport
+        self._pacer.feeds += 1
         if math.isfinite(self._feed.timeout):
             self._timers.append(self._loop.call_later(self._feed.timeout, self.end))
         self._timers.append(self._loop.call_later(self._bookmark_period, self._tell))
@@ -79,6 +95,9 @@ class FeedSender:
     def drop(self) -> None:
         """The client is gone: no further byte is written."""
         self._ended = True
+        if self.started and not self._dropped:
+            self._pacer.feeds -= 1
+        self._dropped = True
         if self._flush_at is not None:
             self._flush_at.cancel()
         for timer in self._timers:
@@ -91,7 +110,7 @@ class FeedSender:
         """There is something to take.  Called from the middle of another request's write: only schedules."""
         if self._flush_at is not None or self._paused or self._ended:
             return
-        wait = self._written_at + PACE - self._loop.time()
+        wait = self._written_at + self._pacer.pause - self._loop.time()
         if wait > 0:
             self._flush_at = self._loop.call_later(wait, self._flush)
         else:
@@ -139,10 +158,11 @@ class FeedSender:
     def _write(self, data: bytes) -> None:
         assert self._transport is not None
         head, self._head = self._head, b""
-        self._written_at = self._loop.time()
         if not data:
             self._transport.write(head)
-        elif self._chunked:
+            return
+        self._written_at = self._loop.time()
+        if self._chunked:
             self._transport.write(head + encode_chunk(data))
         else:
             self._transport.write(head + data)

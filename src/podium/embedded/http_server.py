@@ -20,6 +20,7 @@ from typing import Protocol
 from podium.embedded.access import Gate
 from podium.embedded.exchange import Reply, refusal
 from podium.embedded.http_connection import Connection, Limits
+from podium.embedded.http_feed import Pacer
 from podium.embedded.http_outbox import Slot
 from podium.errors import ApiError, UsageError
 from podium.kube.transport import Request
@@ -74,6 +75,7 @@ class HttpServer:
         self.handle = handle
         self.gate = gate
         self.limits = limits or Limits()
+        self.pacer = Pacer()
         self.date = b""
         self.closing = False
         self.loop = asyncio.get_running_loop()
