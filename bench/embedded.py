@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import subprocess
 import sys
 import tempfile
@@ -47,17 +46,33 @@ NODES, PODS_LOADED = 10_000, 50_000
 SETTLE_SECONDS, IDLE_SECONDS = 120.0, 20.0
 
 
-def load(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "bench.load", *arguments]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+class Load:
+    """A load generator at work."""
 
+    def __init__(self, what: str, server: Running, *options: str) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="podium-load-")
+        self._result = Path(self._directory.name, "result.json")
+        command = [sys.executable, "-m", "bench.load", what, str(server.kubeconfig), str(self._result), *options]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-def result(process: subprocess.Popen[str]) -> dict[str, Any]:
-    out, _ = process.communicate()
-    if process.returncode:
-        raise RuntimeError(f"the load generator failed with {process.returncode}")
-    found: dict[str, Any] = json.loads(out.splitlines()[-1])
-    return found
+    def wait_until_ready(self) -> None:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if line.strip() != "ready":
+            raise RuntimeError(f"the load generator did not get ready: {line}")
+
+    def go(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
+    def result(self) -> dict[str, Any]:
+        self._process.communicate()
+        if self._process.returncode:
+            raise RuntimeError(f"the load generator failed with {self._process.returncode}")
+        found: dict[str, Any] = msgspec.json.decode(self._result.read_bytes())
+        self._directory.cleanup()
+        return found
 
 
 # --- creates -----------------------------------------------------------------------------------------------
@@ -72,7 +87,7 @@ def creates(directory: Path) -> Report:
         for start in (podium_up, real_server):
             with start(directory / f"{start.__name__}-{number}") as server:
                 used = server.cpu_seconds()
-                found = result(load("create", str(server.kubeconfig), "--seconds", str(CREATE_SECONDS)))
+                found = Load("create", server, "--seconds", str(CREATE_SECONDS)).result()
                 work[server.name].append((server.cpu_seconds() - used) / found["created"])
             rates[server.name].append(found["count"] / found["seconds"])
             latencies[server.name] += found["latencies"]
@@ -158,20 +173,16 @@ def watchers(directory: Path) -> Report:
     """Two more processes beside the server: one changes pods, one holds all the watches."""
     total = CHANGE_RATE * CHANGE_SECONDS
     with podium_up(directory) as server:
-        changer = load(
-            "change", str(server.kubeconfig), "--rate", str(CHANGE_RATE), "--seconds", str(CHANGE_SECONDS)
-        )
-        _wait_until_ready(changer)
-        watching = load("watch", str(server.kubeconfig), "--watchers", str(WATCHERS), "--events", str(total))
-        _wait_until_ready(watching)
-        begin = time.monotonic()
-        assert changer.stdin is not None
-        changer.stdin.write("go\n")
-        changer.stdin.flush()
-        cpu = server.busy_cpu(CHANGE_SECONDS)
-        changed = result(changer)
-        seen = result(watching)
-        seconds = time.monotonic() - begin
+        pace = ("--rate", str(CHANGE_RATE), "--seconds", str(CHANGE_SECONDS))
+        changer = Load("change", server, *pace)
+        changer.wait_until_ready()
+        watching = Load("watch", server, "--watchers", str(WATCHERS), "--events", str(total))
+        watching.wait_until_ready()
+        begin, used = time.monotonic(), server.cpu_seconds()
+        changer.go()
+        changed = changer.result()
+        seen = watching.result()
+        seconds, used = time.monotonic() - begin, server.cpu_seconds() - used
     if changed["failures"]:
         raise RuntimeError(f"changes failed: {changed['failures']}")
     lags = seen["lags"]
@@ -182,16 +193,9 @@ def watchers(directory: Path) -> Report:
         Figure("lag p99", percentile(lags, 0.99), "s", 1.0, at_least=False),
         Figure("lag p50", percentile(lags, 0.5), "s"),
         Figure("events delivered", seen["events"] / seconds, "/s"),
-        Figure("CPU of the server", cpu, "cores"),
+        Figure("CPU time of a change and its events", used / changed["count"] * 1e6, "us"),
     ]
     return Report("watchers", f"{WATCHERS} watchers on {CHANGE_RATE} changes/s for {CHANGE_SECONDS} s", figures)
-
-
-def _wait_until_ready(process: subprocess.Popen[str]) -> None:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if line.strip() != "ready":
-        raise RuntimeError(f"the load generator did not get ready: {line}")
 
 
 # --- scale -------------------------------------------------------------------------------------------------
@@ -201,8 +205,7 @@ def scale(directory: Path) -> Report:
     """Pods are put onto their nodes at once; the simulated kubelets run them before anything is measured."""
     begin = time.monotonic()
     with podium_up(directory, NODES) as server:
-        arguments = ("--count", str(PODS_LOADED), "--spread")
-        result(load("create", str(server.kubeconfig), *arguments))
+        Load("create", server, "--count", str(PODS_LOADED), "--spread").result()
         loading = time.monotonic() - begin
         settling = _settle(server)
         resident = server.resident_bytes()

@@ -1,10 +1,10 @@
 """The load generator, in a process of its own so that it does not share an interpreter with a server.
 
-    python -m bench.load create KUBECONFIG --clients 32 --seconds 8 [--count N]
-    python -m bench.load change KUBECONFIG --rate 1000 --seconds 30
-    python -m bench.load watch KUBECONFIG --watchers 50 --events N
+    python -m bench.load create KUBECONFIG RESULT --clients 32 --seconds 8 [--count N]
+    python -m bench.load change KUBECONFIG RESULT --rate 1000 --seconds 30
+    python -m bench.load watch KUBECONFIG RESULT --watchers 50 --events N
 
-Each prints one JSON document.  The same client, `kube.http_client`, drives every server.
+Each writes one JSON document to the file RESULT.  The same client, `kube.http_client`, drives every server.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -172,6 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("create", "change", "watch"))
     parser.add_argument("kubeconfig")
+    parser.add_argument("result", type=Path)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--count", type=int, default=0, help="create so many, however long it takes")
@@ -181,7 +183,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=0)
     arguments = parser.parse_args()
     work = {"create": create, "change": change, "watch": watch}[arguments.what]
-    print(msgspec.json.encode(uvloop.run(work(arguments))).decode(), flush=True)
+    arguments.result.write_bytes(msgspec.json.encode(uvloop.run(work(arguments))))
 
 
 if __name__ == "__main__":

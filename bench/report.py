@@ -66,11 +66,13 @@ def publish(report: Report) -> None:
         table.add_row(figure.name, f"{_number(figure.value)} {figure.unit}".strip(), figure.wanted, verdict)
     Console().print(table)
     RESULTS.mkdir(exist_ok=True)
+    one_minute, *_ = os.getloadavg()
     document = {
         "benchmark": report.name,
         "title": report.title,
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()},
+        "load": one_minute,  # with much more than the benchmark's own, the figures say little
         "figures": [msgspec.to_builtins(figure) | {"good": figure.good} for figure in report.figures],
     }
     text = msgspec.json.format(msgspec.json.encode(document), indent=2)
