@@ -71,6 +71,7 @@ class Objects:
         self._default(kind, document)
         self.admission.mutate(kind, namespace, document, None)
         strategies.prepare_create(kind, document, self.store)
+        _drop_empty(metadata)
         self._refuse(kind, metadata["name"], self._problems(kind, document, None))
         if self.store.get(kind.storage, namespace, metadata["name"]) is not None:
             raise status.already_exists(kind.resource, metadata["name"])
@@ -139,6 +140,7 @@ class Objects:
             strategies.prepare_update(kind, document, old)
             self._default(kind, document)
             self.admission.mutate(kind, namespace, document, old)
+        _drop_empty(document["metadata"])
         self._refuse(kind, name, self._problems(kind, document, old, subresource))
         if not subresource and strategies.tracks_generation(kind) and _differs_in_spec(document, old):
             document["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
@@ -237,6 +239,13 @@ class Objects:
         if dry_run:
             return _imagined(document, record)
         return self.store.remove(kind.storage, record, to_stored(kind, document))
+
+
+def _drop_empty(metadata: Document) -> None:
+    """An empty list or map in the metadata says no more than none, and is not kept."""
+    for field in ("finalizers", "ownerReferences", "labels", "annotations"):
+        if field in metadata and not metadata[field]:
+            del metadata[field]
 
 
 def _imagined(document: Document, old: Record | None) -> Record:
