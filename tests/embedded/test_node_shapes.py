@@ -65,7 +65,7 @@ FILE = """
 
 def test_a_file_of_groups() -> None:
     nodes = list(node_documents(read_shapes(FILE, "nodes.yaml"), 0.0))
-    assert [node["metadata"]["name"] for node in nodes] == ["gpu-0", "gpu-1", "cpu-0"]
+    assert [node["metadata"]["name"] for node in nodes] == ["gpu-000", "gpu-001", "cpu-000"]
     assert len({node["spec"]["podCIDR"] for node in nodes}) == 3
     assert nodes[0]["status"]["capacity"]["rdma/hca"] == "1"
     last = nodes[2]
@@ -78,6 +78,15 @@ def test_a_file_of_groups() -> None:
     assert last["metadata"]["labels"]["team"] == "vision"
     assert last["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "small"
     assert last["spec"]["taints"] == [{"key": "dedicated", "effect": "NoSchedule", "value": "batch"}]
+
+
+def test_a_larger_count_later_only_adds_and_no_range_is_given_twice() -> None:
+    before = {node["metadata"]["name"]: node["spec"]["podCIDR"] for node in node_documents([Shape(count=3)], 0.0)}
+    del before["node-001"]
+    added = list(node_documents([Shape(count=5)], 0.0, before))
+    assert [node["metadata"]["name"] for node in added] == ["node-001", "node-003", "node-004"]
+    ranges = [*before.values(), *(node["spec"]["podCIDR"] for node in added)]
+    assert len(set(ranges)) == len(ranges)
 
 
 def test_the_server_takes_them() -> None:

@@ -141,6 +141,7 @@ class Display:
     def summarise(self, picture: Picture) -> None:
         """What ran, where and how long."""
         self._console.print(_pod_table(picture))
+        self._console.print()
         self._console.print(_workload_table(picture))
 
 

@@ -34,9 +34,8 @@ from podium.embedded.kinds import builtin_kinds
 from podium.embedded.local import LocalTransport
 from podium.embedded.log import MemoryLog, SqliteLog
 from podium.embedded.metrics import Metrics
-from podium.embedded.nodes.addresses import MOST_NODES, pod_range
 from podium.embedded.nodes.kubelets import simulated_kubelets
-from podium.embedded.nodes.shapes import Shape, node_document
+from podium.embedded.nodes.shapes import Shape, node_documents
 from podium.embedded.objects import Objects
 from podium.embedded.registry import Registry
 from podium.embedded.standin import FirstFit
@@ -168,14 +167,8 @@ def _register_nodes(objects: Objects, shapes: Iterable[Shape]) -> None:
     """Creates the nodes that are not there yet; whatever became of the others since, they stay as they are."""
     kind = objects.registry.find(NODES.group, NODES.version, NODES.plural)
     assert kind is not None
-    names: set[str] = set()
-    ranges: set[str] = set()
-    for record in objects.store.scan(NODES):
-        names.add(record.name)
-        ranges.add(record.document().get("spec", {}).get("podCIDR", ""))
-    free = (index for index in range(MOST_NODES) if pod_range(index) not in ranges)
-    for shape in shapes:
-        for number in range(shape.count):
-            name = f"{shape.name}-{number:03d}"
-            if name not in names:
-                objects.create(kind, "", node_document(shape, name, next(free), objects.clock()))
+    known = {
+        record.name: record.document().get("spec", {}).get("podCIDR", "") for record in objects.store.scan(NODES)
+    }
+    for document in node_documents(shapes, objects.clock(), known):
+        objects.create(kind, "", document)

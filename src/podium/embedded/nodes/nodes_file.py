@@ -1,6 +1,6 @@
 """The file in which users describe the nodes of their cluster: a list of groups of nodes that are alike.
 
-- name: gpu            # names: gpu-0, gpu-1, ...
+- name: gpu            # names: gpu-000, gpu-001, ...
   count: 16
   gpus: 8
   gpuModel: NVIDIA-H100-80GB-HBM3
@@ -64,7 +64,7 @@ def check_count(shapes: Iterable[Shape], source: str) -> None:
 
 def check_shape(shape: Shape) -> str:
     """The first thing that is wrong with a group, as `field: sentence`; empty if nothing is."""
-    told = check_dns_subdomain(f"{shape.name}-{max(shape.count - 1, 0)}")
+    told = check_dns_subdomain(f"{shape.name}-{max(shape.count - 1, 0):03d}")
     if told:
         return f"name: {told}"
     for field, number in (("count", shape.count), ("gpus", shape.gpus), ("pods", shape.pods)):

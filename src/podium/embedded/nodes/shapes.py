@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from podium.embedded.nodes.addresses import node_address, pod_range
+from podium.embedded.nodes.addresses import MOST_NODES, node_address, pod_range
 from podium.kube.quantity import canonical_resource
 from podium.kube.times import format_time
 
@@ -94,13 +94,21 @@ def node_document(shape: Shape, name: str, index: int, now: float) -> Document:
     }
 
 
-def node_documents(shapes: Iterable[Shape], now: float) -> Iterator[Document]:
-    """All nodes of all groups, numbered through."""
-    index = 0
+def node_documents(
+    shapes: Iterable[Shape], now: float, known: Mapping[str, str] | None = None
+) -> Iterator[Document]:
+    """The nodes of all groups, but for those that are there already.  `known` are these, with their pod ranges.
+
+    Names do not depend on the count of a group, so that a larger count later only adds.
+    """
+    known = known or {}
+    taken = set(known.values())
+    free = (index for index in range(MOST_NODES) if pod_range(index) not in taken)
     for shape in shapes:
         for number in range(shape.count):
-            yield node_document(shape, f"{shape.name}-{number}", index, now)
-            index += 1
+            name = f"{shape.name}-{number:03d}"
+            if name not in known:
+                yield node_document(shape, name, next(free), now)
 
 
 def well_known_labels(name: str) -> dict[str, str]:
