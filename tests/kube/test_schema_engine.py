@@ -135,9 +135,7 @@ def test_unknown_fields_of_a_custom_resource() -> None:
 
 
 def test_wrong_types_are_no_unknown_fields() -> None:
-    assert engine.unknown_fields({"spec": {"list": {"k": 1}, "map": [1], "a": {"x": 1}}}, CUSTOM) == [
-        "spec.list.k"
-    ]
+    assert engine.unknown_fields({"spec": {"list": {"k": 1}, "map": [1], "a": {"x": 1}}}, CUSTOM) == []
     assert engine.unknown_fields({"spec": 5}, CUSTOM) == []
 
 

@@ -45,6 +45,11 @@ def parse_units(value: Quantity) -> int:
     return _scaled(_text(value), _NANO)
 
 
+def exact_nanos(value: Quantity) -> int:
+    """Billionths: everything a quantity says, for comparisons and sums."""
+    return _parse(_text(value))[0]
+
+
 def canonical(value: Quantity) -> str:
     """The quantity as an API server prints it, in the family it was written in."""
     return _canonical(_text(value), 1)
