@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,42 +12,16 @@ import yaml
 from tests.compat import kubelets
 from tests.compat.client import Server
 from tests.controlplane.server import ControlPlane
+from tests.up import podium_up
 
 NODES = 4
-START_SECONDS = 60.0
 
 
 @contextlib.contextmanager
 def embedded(directory: Path) -> Iterator[Server]:
-    """`podium up` as a user starts it, in a process of its own."""
     data = directory / "data"
-    log = directory / "up.log"
-    command = [
-        sys.executable,
-        "-m",
-        "podium.cli.main",
-        "up",
-        "--nodes",
-        str(NODES),
-        "--data-dir",
-        str(data),
-        "--port",
-        "0",
-    ]
-    with open(log, "wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
-    try:
-        _wait_for(data / "kubeconfig", process, log)
-        running = server_of(data / "kubeconfig", directory)
-        _wait_ready(running, process, log)
-        yield running
-    finally:
-        process.terminate()
-        try:
-            process.wait(timeout=15)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    with podium_up(data, "--nodes", str(NODES)):
+        yield server_of(data / "kubeconfig", directory)
 
 
 @contextlib.contextmanager
@@ -72,24 +43,3 @@ def server_of(kubeconfig: Path, home: Path) -> Server:
     else:
         ca = Path(described["certificate-authority"])
     return Server("embedded", kubeconfig, described["server"], document["users"][0]["user"]["token"], ca, home)
-
-
-def _wait_for(path: Path, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not path.exists():
-        _check(process, log, deadline)
-
-
-def _wait_ready(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        with contextlib.suppress(OSError):
-            if server.http("GET", "/readyz").status == 200:
-                return
-        _check(process, log, deadline)
-
-
-def _check(process: subprocess.Popen[bytes], log: Path, deadline: float) -> None:
-    if process.poll() is not None or time.monotonic() > deadline:
-        raise RuntimeError(f"podium up did not start:\n{log.read_text(errors='replace')[-3000:]}")
-    time.sleep(0.05)

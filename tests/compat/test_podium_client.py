@@ -158,6 +158,6 @@ async def test_jobs_to_their_end(transport: HttpTransport, ns: str) -> None:
     await client.create(JOBS, ns, job("work", 2))
 
     async def done() -> bool:
-        return (await client.get(JOBS, ns, "work"))["status"].get("succeeded") == 2
+        return bool((await client.get(JOBS, ns, "work"))["status"].get("succeeded") == 2)
 
     await reached(done, "both have succeeded")

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import random
 import signal
 import subprocess
-import sys
-import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,45 +17,11 @@ from podium.kube.client import Client
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
 from podium.kube.resources import CONFIGMAPS
+from tests.up import podium_up
 
 CREATES = 5_000
 CLIENTS = 64
 KILLS = 20 if os.environ.get("PODIUM_SOAK") else 3
-START_SECONDS = 60.0
-
-
-@contextlib.contextmanager
-def podium_up(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The cluster in a process of its own, ready; gone at the end of the block, one way or another."""
-    kubeconfig = directory / "kubeconfig"
-    kubeconfig.unlink(missing_ok=True)  # its return says that the server is there
-    command = [
-        sys.executable,
-        "-m",
-        "podium.cli.main",
-        "up",
-        "--nodes",
-        "0",
-        "--port",
-        "0",
-        "--data-dir",
-        str(directory),
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while not kubeconfig.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
-                process.kill()
-                assert process.stderr is not None
-                pytest.fail(f"podium up did not start: {process.stderr.read().decode(errors='replace')[-2000:]}")
-            time.sleep(0.02)
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        if process.stderr is not None:
-            process.stderr.close()
 
 
 async def create_until_killed(
@@ -102,12 +64,12 @@ def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
     acknowledged: dict[str, dict[str, str]] = {}
     for kill in range(KILLS):
         batch = f"batch-{kill}"
-        with podium_up(tmp_path) as process:
+        with podium_up(tmp_path, "--nodes", "0") as process:
             after = chance.randrange(50, CREATES - CLIENTS)
             acknowledged[batch] = asyncio.run(create_until_killed(tmp_path, process, batch, after))
             assert process.wait(timeout=10) == -signal.SIGKILL
         assert len(acknowledged[batch]) >= after
-        with podium_up(tmp_path):
+        with podium_up(tmp_path, "--nodes", "0"):
             for earlier, answers in acknowledged.items():
                 found = asyncio.run(kept(tmp_path, earlier))
                 there = {name: uid for name, uid, _ in found}
