@@ -209,6 +209,13 @@ def test_what_is_allowed(spec: dict[str, Any]) -> None:
     assert told({"req": "x", **spec}) == ""
 
 
+def test_numbers_of_any_size() -> None:
+    schema = parse({"type": "object", "properties": {"n": {"type": "number", "multipleOf": 0.1}}})
+    for value in (0.3, 1e308, 10**400, -7):
+        assert validate({"n": value}, schema) == []
+    assert validate({"n": 0.25}, schema) != []
+
+
 def test_reasons_of_causes() -> None:
     errors = validate({"spec": {"i": "x", "e": "C", "len": "abcde", "items": ["a", "b", "c"]}}, SCHEMA)
     assert {each.reason for each in errors} == {

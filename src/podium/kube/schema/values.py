@@ -9,6 +9,7 @@ stored; without this nobody could even remove a finalizer from an object that no
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -94,7 +95,7 @@ def _expected_type(schema: Schema) -> str:
 
 def _is_of_type(value: Any, wanted: str) -> bool:
     given = _json_type(value)
-    if given == "number" and value == int(value) and abs(value) < 2**63:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         given = "integer"
     return given in wanted.split(",") or (given == "integer" and wanted == "number")
 
@@ -149,7 +150,7 @@ def _check_number(value: float, schema: Schema, path: str, errors: list[FieldErr
         told = f"greater than {'' if schema.exclusive_minimum else 'or equal to '}{_number(low)}"
     elif high is not None and (value >= high if schema.exclusive_maximum else value > high):
         told = f"less than {'' if schema.exclusive_maximum else 'or equal to '}{_number(high)}"
-    elif step and (value / step) != int(value / step):
+    elif step and Fraction(str(value)) % Fraction(str(step)):
         told = f"a multiple of {_number(step)}"
     if told:
         errors.append(fields.invalid(path, value, f"{_place(path)} should be {told}"))
