@@ -22,6 +22,7 @@ from podium.kube.transport import Request
 Document = dict[str, Any]
 
 DEFAULT_GRACE = 30
+_IMMORTAL = ("default", "kube-system", "kube-public")
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 
@@ -74,6 +75,8 @@ class Deleted(msgspec.Struct, frozen=True):
 def delete(objects: Objects, kind: Kind, record: Record, options: Options) -> Deleted:
     """Deletes one object, or marks it for deletion."""
     _check_preconditions(kind, record, options)
+    if kind.resource == r.NAMESPACES and record.name in _IMMORTAL:
+        raise status.forbidden(kind.resource, record.name, "this namespace may not be deleted")
     dry_run = bool(options.dry_run)
     document = to_served(kind, record.document())
     metadata = document["metadata"]

@@ -51,6 +51,7 @@ class Cache:
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._synced: set[Resource] = set()
         self._buried: OrderedDict[str, None] = OrderedDict()
+        self._vacated: OrderedDict[tuple[Resource, Key], None] = OrderedDict()
 
     def apply(self, resource: Resource, obj: Object) -> Object | None:
         """Takes an added or changed object in.  Returns what stood there; the same object if `obj` was stale."""
@@ -73,7 +74,12 @@ class Cache:
         old = self._objects.get(resource, {}).pop(key, None)
         if old is not None:
             self._unindex(resource, key, old)
+            _remember(self._vacated, (resource, key))
         return old
+
+    def vacated(self, resource: Resource, namespace: str, name: str) -> bool:
+        """Whether an object of that name was here not long ago: its name should not come back at once."""
+        return (resource, (namespace, name)) in self._vacated
 
     def drop(self, resource: Resource) -> None:
         """Takes out everything of a resource, and that it was ever listed."""
@@ -90,9 +96,7 @@ class Cache:
 
     def bury(self, uid: str) -> None:
         """The object of this UID is known to be gone for good."""
-        self._buried[uid] = None
-        if len(self._buried) > _GRAVES:
-            self._buried.popitem(last=False)
+        _remember(self._buried, uid)
 
     def buried(self, uid: str) -> bool:
         return uid in self._buried
@@ -231,6 +235,13 @@ def _is_unclaimed(volume: PersistentVolume) -> bool:
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+def _remember(graves: OrderedDict[V, None], one: V) -> None:
+    """Keeps the latest ones: a memory must not grow with what has been."""
+    graves[one] = None
+    if len(graves) > _GRAVES:
+        graves.popitem(last=False)
 
 
 def _discard(index: dict[K, set[V]], key: K, value: V) -> None:

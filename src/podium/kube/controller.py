@@ -210,8 +210,7 @@ class Manager:
             # What follows a failed write was decided on its success: drop it and think again, later.
             flight.failed = True
             flight.waves.clear()
-            expected = isinstance(error, ApiError) and error.code == 409
-            level = logging.DEBUG if expected else logging.WARNING
+            level = logging.DEBUG if _expected(error) else logging.WARNING
             log.log(level, "%s %s/%s: %s", ticket.controller, *key, error)
         if flight.out:
             return
@@ -427,6 +426,14 @@ def _already_so(change: Change, error: Exception) -> bool:
     if isinstance(change, Delete) and change.uid and error.reason == "Conflict":
         return True  # the name belongs to another object now
     return error.reason == "NotFound"
+
+
+def _expected(error: Exception) -> bool:
+    """Refusals that come with the job: a lost race, or a namespace that is on its way out."""
+    if not isinstance(error, ApiError):
+        return False
+    causes = error.details.get("causes") or ()
+    return error.code == 409 or any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
 def _of_subresource(change: Change) -> bool:

@@ -46,13 +46,14 @@ def generated_names(base: str, taken: Container[str], *seed: object) -> Iterator
 
 
 class NamesIn:
-    """The names that a namespace already holds, those of terminating objects included."""
+    """The names that a namespace holds, those of terminating objects included, or held not long ago."""
 
     def __init__(self, cache: Cache, resource: Resource, namespace: str) -> None:
         self._cache, self._resource, self._namespace = cache, resource, namespace
 
     def __contains__(self, name: object) -> bool:
-        return self._cache.get(self._resource, self._namespace, str(name)) is not None
+        place = (self._resource, self._namespace, str(name))
+        return self._cache.get(*place) is not None or self._cache.vacated(*place)
 
 
 def sisters_seed(owner_uid: str, sisters: Iterable[str]) -> str:
