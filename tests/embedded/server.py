@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from podium.embedded.admission import Hook
 from podium.embedded.api import Api
 from podium.embedded.bootstrap import bootstrap
 from podium.embedded.exchange import Held
@@ -14,6 +13,7 @@ from podium.embedded.kinds import builtin_kinds
 from podium.embedded.log import MemoryLog
 from podium.embedded.registry import Registry
 from podium.embedded.store import Store
+from podium.kube.admission import Hook
 from podium.kube.resources import Resource
 from podium.kube.transport import JSON, Request, Response
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.embedded.admission import Hook
 from podium.kube import fields
+from podium.kube.admission import Hook, Surroundings
 from podium.kube.resources import (
     CONFIGMAPS,
     CUSTOMRESOURCEDEFINITIONS,
@@ -102,16 +102,26 @@ def test_a_pod_takes_its_priority_from_its_class(server: Server) -> None:
 
 
 def test_hooks_of_an_api_family_take_part() -> None:
-    def fill(document: Document, old: Document | None) -> None:
+    def fill(document: Document, old: Document | None, around: Surroundings) -> None:
         document["data"]["filled"] = "yes"
 
-    def check(document: Document, old: Document | None) -> list[fields.FieldError]:
+    def check(document: Document, old: Document | None, around: Surroundings) -> list[fields.FieldError]:
         return [fields.forbidden("data.bad", "bad is not good")] if "bad" in document["data"] else []
 
-    server = Server((Hook(CONFIGMAPS, fill, check),))
+    def keep(document: Document, around: Surroundings) -> str | None:
+        assert around.get(CONFIGMAPS, "default", document["metadata"]["name"]) == document
+        others = sum(1 for _ in around.all(CONFIGMAPS)) - 1
+        return None if others else "it is the last one"
+
+    server = Server((Hook(CONFIGMAPS, fill, check, keep),))
     assert server.create(CONFIGMAPS, config_map("a"))["data"]["filled"] == "yes"
     refused = server.no("POST", MAPS, {**config_map("b"), "data": {"bad": "1"}})
     assert refused["message"] == 'ConfigMap "b" is invalid: data.bad: Forbidden: bad is not good'
+    refused = server.no("DELETE", f"{MAPS}/a")
+    assert (refused["code"], refused["message"]) == (403, 'configmaps "a" is forbidden: it is the last one')
+    server.create(CONFIGMAPS, config_map("c"))
+    server.ok("DELETE", f"{MAPS}/a")
+    assert server.no("DELETE", MAPS)["code"] == 403
 
 
 # --- update and patch --------------------------------------------------------------------------------------

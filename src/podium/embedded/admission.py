@@ -6,16 +6,15 @@ family hands in for its own kinds.  All are pure functions of the document and o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
 from podium.embedded.registry import Kind
-from podium.embedded.store import Store
+from podium.embedded.store import Record, Store
 from podium.errors import ApiError
 from podium.kube import defaults, status
 from podium.kube import resources as r
+from podium.kube.admission import Hook
 from podium.kube.fields import FieldError
 from podium.kube.resources import Resource
 
@@ -24,15 +23,18 @@ Document = dict[str, Any]
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
-class Hook(msgspec.Struct, frozen=True):
-    """What an API family does with one of its kinds: fill in (in place), then complain.
+class _Stored:
+    """The store as hooks look at it."""
 
-    Both get the new document and the old one (None at creation).
-    """
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
-    resource: Resource
-    mutate: Callable[[Document, Document | None], None] | None = None
-    validate: Callable[[Document, Document | None], list[FieldError]] | None = None
+    def get(self, resource: Resource, namespace: str, name: str) -> Document | None:
+        record = self._store.get(resource, namespace, name)
+        return record.document() if record is not None else None
+
+    def all(self, resource: Resource) -> Iterator[Document]:
+        return (record.document() for record in self._store.scan(resource))
 
 
 class Admission:
@@ -40,6 +42,7 @@ class Admission:
 
     def __init__(self, store: Store, hooks: Iterable[Hook] = ()) -> None:
         self._store = store
+        self._stored = _Stored(store)
         self._hooks = {hook.resource: hook for hook in hooks}
 
     def mutate(self, kind: Kind, namespace: str, document: Document, old: Document | None) -> None:
@@ -57,11 +60,21 @@ class Admission:
             defaults.add_default_tolerations(document)
         hook = self._hooks.get(kind.resource)
         if hook is not None and hook.mutate is not None:
-            hook.mutate(document, old)
+            hook.mutate(document, old, self._stored)
 
     def validate(self, kind: Kind, document: Document, old: Document | None) -> list[FieldError]:
         hook = self._hooks.get(kind.resource)
-        return hook.validate(document, old) if hook is not None and hook.validate is not None else []
+        if hook is None or hook.validate is None:
+            return []
+        return hook.validate(document, old, self._stored)
+
+    def check_delete(self, kind: Kind, record: Record) -> None:
+        """Raises when a hook says that an object has to stay."""
+        hook = self._hooks.get(kind.resource)
+        if hook is not None and hook.keep is not None:
+            why = hook.keep(record.document(), self._stored)
+            if why is not None:
+                raise status.forbidden(kind.resource, record.name, why)
 
     def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
         record = self._store.get(r.NAMESPACES, "", namespace)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from podium.embedded import decoding, deletion, patching, rendering, strategies, subresources
-from podium.embedded.admission import Admission, Hook
+from podium.embedded.admission import Admission
 from podium.embedded.customresources import CustomResources
 from podium.embedded.exchange import Held, Reply, refusal
 from podium.embedded.feeds import Watch
@@ -25,6 +25,7 @@ from podium.embedded.routing import Target, resolve
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
 from podium.kube import status
+from podium.kube.admission import Hook
 from podium.kube.schema import protobuf
 from podium.kube.transport import JSON, Request, Response
 
@@ -104,6 +105,7 @@ class Api:
         options = deletion.read_options(request)
         page = list_page(self.store, target.kind, target.namespace, request)
         for record in page.records:
+            self.objects.admission.check_delete(target.kind, record)
             deletion.delete(self.objects, target.kind, record, options)
         return Held(Response(200, list_bytes(target.kind, page)), self.store.last_entry)
 
@@ -134,6 +136,7 @@ class Api:
 
     def _delete(self, target: Target, request: Request) -> Reply:
         record = self.objects.require(target.kind, target.namespace, target.name)
+        self.objects.admission.check_delete(target.kind, record)
         result = deletion.delete(self.objects, target.kind, record, deletion.read_options(request))
         if not result.gone or target.kind.resource in strategies.RETURNED_ON_DELETE:
             return self._written(target.kind, result.record, request)

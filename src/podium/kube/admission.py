@@ -1,0 +1,37 @@
+"""What an API family has to say about writes to its own kinds, beyond what a schema can.
+
+The functions are pure: the document, the one it replaces, and a look at what else is stored go in; complaints come
+out.  Who calls them is somebody else's matter: the embedded server as a part of each write, or a webhook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import msgspec
+
+from podium.kube.fields import FieldError
+from podium.kube.resources import Resource
+
+Document = dict[str, Any]
+
+
+class Surroundings(Protocol):
+    """What else is stored, as whole documents.  They are the caller's own: nobody may change them."""
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Document | None: ...
+
+    def all(self, resource: Resource) -> Iterable[Document]: ...
+
+
+class Hook(msgspec.Struct, frozen=True):
+    """What is done with writes to one kind: fill in (in place), complain, and say why an object must not go.
+
+    The first two get the new document and the old one (None at creation).
+    """
+
+    resource: Resource
+    mutate: Callable[[Document, Document | None, Surroundings], None] | None = None
+    validate: Callable[[Document, Document | None, Surroundings], list[FieldError]] | None = None
+    keep: Callable[[Document, Surroundings], str | None] | None = None
