@@ -23,11 +23,11 @@ Labels = dict[str, str]
 _NO_LABELS: Labels = {}
 
 
-class _View(msgspec.Struct, rename="camel", frozen=True, gc=False):
+class View(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """Common settings.  gc=False: the structs hold no cycles, and the collector need not visit 50,000 pods."""
 
 
-class OwnerReference(_View):
+class OwnerReference(View):
     kind: str
     name: str
     uid: str
@@ -36,7 +36,7 @@ class OwnerReference(_View):
     block_owner_deletion: bool | None = None
 
 
-class Metadata(_View):
+class Metadata(View):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -60,7 +60,7 @@ class Metadata(_View):
         return None
 
 
-class Object(_View):
+class Object(View):
     """Any object, as far as every object is alike."""
 
     metadata: Metadata
@@ -92,7 +92,7 @@ class Object(_View):
         return self.metadata.deletion_timestamp is not None
 
 
-class Condition(_View):
+class Condition(View):
     type: str
     status: str = "Unknown"
     reason: str = ""
@@ -114,13 +114,13 @@ def condition(conditions: list[Condition] | None, kind: str) -> Condition | None
 # --- selectors ---------------------------------------------------------------------------------------------
 
 
-class Requirement(_View):
+class Requirement(View):
     key: str
     operator: str
     values: list[str] | None = None
 
 
-class LabelSelector(_View):
+class LabelSelector(View):
     match_labels: Labels | None = None
     match_expressions: list[Requirement] | None = None
 
@@ -128,12 +128,12 @@ class LabelSelector(_View):
 # --- pods --------------------------------------------------------------------------------------------------
 
 
-class Resources(_View):
+class Resources(View):
     requests: dict[str, str | int | float] | None = None
     limits: dict[str, str | int | float] | None = None
 
 
-class ContainerPort(_View):
+class ContainerPort(View):
     container_port: int
     host_port: int | None = None
     protocol: str = "TCP"
@@ -141,12 +141,12 @@ class ContainerPort(_View):
     name: str = ""
 
 
-class EnvVar(_View):
+class EnvVar(View):
     name: str
     value: str = ""
 
 
-class Container(_View):
+class Container(View):
     name: str
     image: str = ""
     command: list[str] | None = None
@@ -157,7 +157,7 @@ class Container(_View):
     restart_policy: str | None = None
 
 
-class Toleration(_View):
+class Toleration(View):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
@@ -165,26 +165,26 @@ class Toleration(_View):
     toleration_seconds: int | None = None
 
 
-class NodeSelectorTerm(_View):
+class NodeSelectorTerm(View):
     match_expressions: list[Requirement] | None = None
     match_fields: list[Requirement] | None = None
 
 
-class NodeSelector(_View):
+class NodeSelector(View):
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
-class PreferredTerm(_View):
+class PreferredTerm(View):
     weight: int
     preference: NodeSelectorTerm
 
 
-class NodeAffinity(_View):
+class NodeAffinity(View):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredTerm] | None = None
 
 
-class PodAffinityTerm(_View):
+class PodAffinityTerm(View):
     topology_key: str = ""
     label_selector: LabelSelector | None = None
     namespaces: list[str] | None = None
@@ -193,23 +193,23 @@ class PodAffinityTerm(_View):
     mismatch_label_keys: list[str] | None = None
 
 
-class WeightedPodAffinityTerm(_View):
+class WeightedPodAffinityTerm(View):
     weight: int
     pod_affinity_term: PodAffinityTerm
 
 
-class PodAffinity(_View):
+class PodAffinity(View):
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] | None = None
 
 
-class Affinity(_View):
+class Affinity(View):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
-class TopologySpreadConstraint(_View):
+class TopologySpreadConstraint(View):
     max_skew: int
     topology_key: str
     when_unsatisfiable: str = "DoNotSchedule"
@@ -220,21 +220,21 @@ class TopologySpreadConstraint(_View):
     match_label_keys: list[str] | None = None
 
 
-class ClaimSource(_View):
+class ClaimSource(View):
     claim_name: str
 
 
-class Volume(_View):
+class Volume(View):
     name: str
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: dict[str, Any] | None = None
 
 
-class Named(_View):
+class Named(View):
     name: str
 
 
-class PodSpec(_View):
+class PodSpec(View):
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
     containers: list[Container] = []
@@ -260,7 +260,7 @@ class PodSpec(_View):
     readiness_gates: list[Any] | None = None
 
 
-class ContainerStateTerminated(_View):
+class ContainerStateTerminated(View):
     exit_code: int = 0
     reason: str = ""
     message: str = ""
@@ -268,22 +268,22 @@ class ContainerStateTerminated(_View):
     finished_at: str | None = None
 
 
-class ContainerStateRunning(_View):
+class ContainerStateRunning(View):
     started_at: str | None = None
 
 
-class ContainerStateWaiting(_View):
+class ContainerStateWaiting(View):
     reason: str = ""
     message: str = ""
 
 
-class ContainerState(_View):
+class ContainerState(View):
     waiting: ContainerStateWaiting | None = None
     running: ContainerStateRunning | None = None
     terminated: ContainerStateTerminated | None = None
 
 
-class ContainerStatus(_View):
+class ContainerStatus(View):
     name: str
     ready: bool = False
     started: bool | None = None
@@ -294,7 +294,7 @@ class ContainerStatus(_View):
     resources: Resources | None = None
 
 
-class PodStatus(_View):
+class PodStatus(View):
     phase: str = "Pending"
     reason: str = ""
     message: str = ""
@@ -326,35 +326,35 @@ class Pod(Object):
 # --- nodes -------------------------------------------------------------------------------------------------
 
 
-class Taint(_View):
+class Taint(View):
     key: str
     effect: str
     value: str = ""
     time_added: str | None = None
 
 
-class NodeSpec(_View):
+class NodeSpec(View):
     unschedulable: bool = False
     taints: list[Taint] | None = None
     provider_id: str = msgspec.field(default="", name="providerID")
     pod_cidr: str = msgspec.field(default="", name="podCIDR")
 
 
-class NodeAddress(_View):
+class NodeAddress(View):
     type: str
     address: str
 
 
-class ContainerImage(_View):
+class ContainerImage(View):
     names: list[str] | None = None
     size_bytes: int = 0
 
 
-class NodeSystemInfo(_View):
+class NodeSystemInfo(View):
     kubelet_version: str = ""
 
 
-class NodeStatus(_View):
+class NodeStatus(View):
     capacity: dict[str, str | int | float] | None = None
     allocatable: dict[str, str | int | float] | None = None
     conditions: list[Condition] | None = None
@@ -371,14 +371,14 @@ class Node(Object):
 # --- workloads ---------------------------------------------------------------------------------------------
 
 
-class ReplicaSetSpec(_View):
+class ReplicaSetSpec(View):
     selector: LabelSelector = LabelSelector()
     template: msgspec.Raw = msgspec.Raw(b"{}")
     replicas: int = 1
     min_ready_seconds: int = 0
 
 
-class ReplicaSetStatus(_View):
+class ReplicaSetStatus(View):
     replicas: int = 0
     fully_labeled_replicas: int = 0
     ready_replicas: int = 0
@@ -392,18 +392,18 @@ class ReplicaSet(Object):
     status: ReplicaSetStatus = ReplicaSetStatus()
 
 
-class RollingUpdate(_View):
+class RollingUpdate(View):
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
     partition: int = 0
 
 
-class UpdateStrategy(_View):
+class UpdateStrategy(View):
     type: str = "RollingUpdate"
     rolling_update: RollingUpdate | None = None
 
 
-class DeploymentSpec(_View):
+class DeploymentSpec(View):
     selector: LabelSelector = LabelSelector()
     template: msgspec.Raw = msgspec.Raw(b"{}")
     replicas: int = 1
@@ -414,7 +414,7 @@ class DeploymentSpec(_View):
     paused: bool = False
 
 
-class DeploymentStatus(_View):
+class DeploymentStatus(View):
     replicas: int = 0
     updated_replicas: int = 0
     ready_replicas: int = 0
@@ -431,16 +431,16 @@ class Deployment(Object):
     status: DeploymentStatus = DeploymentStatus()
 
 
-class PersistentVolumeClaimRetention(_View):
+class PersistentVolumeClaimRetention(View):
     when_deleted: str = "Retain"
     when_scaled: str = "Retain"
 
 
-class Ordinals(_View):
+class Ordinals(View):
     start: int = 0
 
 
-class StatefulSetSpec(_View):
+class StatefulSetSpec(View):
     selector: LabelSelector = LabelSelector()
     template: msgspec.Raw = msgspec.Raw(b"{}")
     service_name: str = ""
@@ -454,7 +454,7 @@ class StatefulSetSpec(_View):
     persistent_volume_claim_retention_policy: PersistentVolumeClaimRetention | None = None
 
 
-class StatefulSetStatus(_View):
+class StatefulSetStatus(View):
     replicas: int = 0
     ready_replicas: int = 0
     current_replicas: int = 0
@@ -476,7 +476,7 @@ class ControllerRevision(Object):
     revision: int = 0
 
 
-class JobSpec(_View):
+class JobSpec(View):
     template: msgspec.Raw = msgspec.Raw(b"{}")
     selector: LabelSelector | None = None
     manual_selector: bool | None = None
@@ -495,12 +495,12 @@ class JobSpec(_View):
     managed_by: str = ""
 
 
-class UncountedTerminatedPods(_View):
+class UncountedTerminatedPods(View):
     succeeded: list[str] | None = None
     failed: list[str] | None = None
 
 
-class JobStatus(_View):
+class JobStatus(View):
     conditions: list[Condition] | None = None
     start_time: str | None = None
     completion_time: str | None = None
@@ -522,14 +522,14 @@ class Job(Object):
 # --- policy, storage, the rest -----------------------------------------------------------------------------
 
 
-class PodDisruptionBudgetSpec(_View):
+class PodDisruptionBudgetSpec(View):
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
     selector: LabelSelector | None = None
     unhealthy_pod_eviction_policy: str | None = None
 
 
-class PodDisruptionBudgetStatus(_View):
+class PodDisruptionBudgetStatus(View):
     current_healthy: int = 0
     desired_healthy: int = 0
     disruptions_allowed: int = 0
@@ -544,14 +544,14 @@ class PodDisruptionBudget(Object):
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
 
-class ObjectReference(_View):
+class ObjectReference(View):
     name: str = ""
     namespace: str = ""
     uid: str = ""
     kind: str = ""
 
 
-class PersistentVolumeClaimSpec(_View):
+class PersistentVolumeClaimSpec(View):
     storage_class_name: str | None = None
     volume_name: str = ""
     access_modes: list[str] | None = None
@@ -560,7 +560,7 @@ class PersistentVolumeClaimSpec(_View):
     volume_mode: str = "Filesystem"
 
 
-class Phase(_View):
+class Phase(View):
     phase: str = ""
     capacity: dict[str, str | int | float] | None = None
     access_modes: list[str] | None = None
@@ -571,11 +571,11 @@ class PersistentVolumeClaim(Object):
     status: Phase = Phase()
 
 
-class VolumeNodeAffinity(_View):
+class VolumeNodeAffinity(View):
     required: NodeSelector | None = None
 
 
-class PersistentVolumeSpec(_View):
+class PersistentVolumeSpec(View):
     capacity: dict[str, str | int | float] | None = None
     access_modes: list[str] | None = None
     claim_ref: ObjectReference | None = None
@@ -591,7 +591,7 @@ class PersistentVolume(Object):
     status: Phase = Phase()
 
 
-class TopologySelectorTerm(_View):
+class TopologySelectorTerm(View):
     match_label_expressions: list[dict[str, Any]] | None = None
 
 
@@ -602,14 +602,14 @@ class StorageClass(Object):
     allowed_topologies: list[TopologySelectorTerm] | None = None
 
 
-class CSINodeDriver(_View):
+class CSINodeDriver(View):
     name: str
     node_id: str = msgspec.field(default="", name="nodeID")
     topology_keys: list[str] | None = None
     allocatable: dict[str, Any] | None = None
 
 
-class CSINodeSpec(_View):
+class CSINodeSpec(View):
     drivers: list[CSINodeDriver] = []
 
 
@@ -617,11 +617,11 @@ class CSINode(Object):
     spec: CSINodeSpec = CSINodeSpec()
 
 
-class NamespaceSpec(_View):
+class NamespaceSpec(View):
     finalizers: list[str] | None = None
 
 
-class NamespaceStatus(_View):
+class NamespaceStatus(View):
     phase: str = ""
     conditions: list[Condition] | None = None
 
@@ -635,7 +635,7 @@ class ConfigMap(Object):
     data: dict[str, str] | None = None
 
 
-class ServicePort(_View):
+class ServicePort(View):
     port: int
     name: str = ""
     protocol: str = "TCP"
@@ -643,7 +643,7 @@ class ServicePort(_View):
     app_protocol: str | None = None
 
 
-class ServiceSpec(_View):
+class ServiceSpec(View):
     selector: Labels | None = None
     ports: list[ServicePort] | None = None
     cluster_ip: str = msgspec.field(default="", name="clusterIP")
@@ -670,7 +670,7 @@ class PriorityClass(Object):
     preemption_policy: str | None = None
 
 
-class LeaseSpec(_View):
+class LeaseSpec(View):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     acquire_time: str | None = None
@@ -682,25 +682,25 @@ class Lease(Object):
     spec: LeaseSpec = LeaseSpec()
 
 
-class DefinitionNames(_View):
+class DefinitionNames(View):
     plural: str = ""
     kind: str = ""
 
 
-class DefinitionVersion(_View):
+class DefinitionVersion(View):
     name: str
     served: bool = False
     storage: bool = False
 
 
-class DefinitionSpec(_View):
+class DefinitionSpec(View):
     group: str = ""
     names: DefinitionNames = DefinitionNames()
     scope: str = "Namespaced"
     versions: list[DefinitionVersion] = []
 
 
-class DefinitionStatus(_View):
+class DefinitionStatus(View):
     conditions: list[Condition] | None = None
 
 
