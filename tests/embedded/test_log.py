@@ -149,3 +149,22 @@ async def test_the_file_can_be_copied_while_running(tmp_path: Path) -> None:
     store.put(CONFIGMAPS, document("b"), None)
     log.close()
     assert len(state(SqliteLog(tmp_path / "copy.db"))) == 1
+
+
+async def test_a_full_disk_is_told_to_everybody_who_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = SqliteLog(tmp_path / "state.db")
+    store = log.restore()
+    told: list[StorageError] = []
+    log.on_failure = told.append
+
+    def full(batch: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(log, "_commit", full)
+    store.put(CONFIGMAPS, document("a"), None)
+    with pytest.raises(StorageError, match="cannot be written: database or disk is full"):
+        await log.wait(store.last_entry)
+    with pytest.raises(StorageError):
+        await log.wait(store.last_entry)
+    assert len(told) == 1
+    log.close()

@@ -18,6 +18,9 @@ def run_cluster(settings: Settings, work: Work) -> int:
 
     `work` gets an event that SIGINT and SIGTERM set.  The cluster is stopped in order after either.
     """
+    # The log's writer wants the interpreter a few times a batch, and answers wait for it: a busy loop shall not
+    # keep it for the usual five milliseconds each time.
+    sys.setswitchinterval(0.001)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_run(settings, work))
 

@@ -40,6 +40,7 @@ from podium.embedded.objects import Objects
 from podium.embedded.registry import Registry
 from podium.embedded.standin import FirstFit
 from podium.embedded.store import Store
+from podium.errors import StorageError
 from podium.kube.controller import Manager
 from podium.kube.kubeconfig import write_kubeconfig
 from podium.kube.resources import NODES
@@ -105,6 +106,7 @@ class EmbeddedCluster:
 
         journal, store = _open_log(self.directory, settings.in_memory)
         parts.callback(journal.close)
+        journal.on_failure = self._log_ended
         registry = Registry(builtin_kinds())
         metrics = Metrics(store, registry)
         self.api = Api(store, registry, time.time, RandomIdentities(), endpoints={"/metrics": metrics.answer})
@@ -134,6 +136,11 @@ class EmbeddedCluster:
         task = asyncio.create_task(driver.run(), name="machine")
         task.add_done_callback(self._machine_ended)
         self._parts.push_async_callback(_cancel, task)
+
+    def _log_ended(self, error: StorageError) -> None:
+        """Nothing can be acknowledged any more: going on would only lose what is written from here."""
+        log.critical("%s", error)
+        self.failed.set()
 
     def _machine_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled():

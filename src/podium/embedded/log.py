@@ -16,7 +16,8 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -144,11 +145,12 @@ class SqliteLog:
         """Returns when entry `entry` and all before it are on the disk."""
         if entry <= self._durable:
             return
-        if self.failure is not None:
-            raise self.failure
         self._loop = loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         self._waiting.append((entry, future))
+        # The writer tells its progress first and looks for a loop afterwards; here it is the other way round, so
+        # one of the two always sees the other.
+        self._committed()
         await future
 
     def close(self) -> None:
@@ -161,17 +163,20 @@ class SqliteLog:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.close()
 
-    def _committed(self, durable: int) -> None:
-        self._durable = durable
-        waiting = self._waiting
-        while waiting and (waiting[0][0] <= durable or self.failure is not None):
+    def _committed(self) -> None:
+        """Wakes those whose entries are on the disk, or all if nothing will get there any more."""
+        waiting, durable, failure = self._waiting, self._durable, self.failure
+        while waiting and (waiting[0][0] <= durable or failure is not None):
             entry, future = waiting.popleft()
             if future.done():
                 continue
-            if entry <= durable:
+            if entry <= durable or failure is None:
                 future.set_result(None)
-            elif self.failure is not None:
-                future.set_exception(self.failure)
+            else:
+                future.set_exception(failure)
+        if failure is not None and self.on_failure is not None:
+            self.on_failure(failure)
+            self.on_failure = None
 
     # --- the writer's side ---------------------------------------------------------------------------------
 
@@ -191,14 +196,10 @@ class SqliteLog:
                     self.failure = StorageError(f"{self.path} cannot be written: {error}")
                 self.commits += 1
                 self.commit_seconds += time.perf_counter() - began
-                if self._loop is None:
-                    # Nobody has waited yet, so nobody needs waking; the number alone must be right.
-                    self._durable = written
-                else:
-                    try:
-                        self._loop.call_soon_threadsafe(self._committed, written)
-                    except RuntimeError:  # the loop is closed: its waiters are gone with it
-                        self._durable = written
+                self._durable = written
+                if self._loop is not None:
+                    with suppress(RuntimeError):  # the loop is closed: its waiters are gone with it
+                        self._loop.call_soon_threadsafe(self._committed)
                 if self.failure is not None:
                     return
             if closing and not self._queue:
