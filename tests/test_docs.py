@@ -1,0 +1,97 @@
+"""The documentation is tested: what can be typed is written down, and what is written down can be typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from podium.cli.main import podium
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
+COMMANDS = (ROOT / "docs" / "commands.md").read_text()
+
+
+def commands() -> dict[str, click.Command]:
+    """Every command by the words that call it, also those inside groups."""
+    found: dict[str, click.Command] = {}
+
+    def walk(words: str, command: click.Command) -> None:
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                child = command.get_command(context, name)
+                assert child is not None
+                walk(f"{words} {name}", child)
+        else:
+            found[words] = command
+
+    walk("podium", podium)
+    return found
+
+
+def section(words: str) -> str:
+    """The part of docs/commands.md under the heading of a command."""
+    found = re.search(rf"^## {re.escape(words)}$(.*?)(?=^## |\Z)", COMMANDS, re.MULTILINE | re.DOTALL)
+    return found.group(1) if found else ""
+
+
+def flags(command: click.Command) -> list[str]:
+    return [
+        flag
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.hidden
+        for flag in (*parameter.opts, *parameter.secondary_opts)
+    ]
+
+
+@pytest.mark.parametrize("words", sorted(commands()))
+def test_every_command_and_flag_is_documented(words: str) -> None:
+    text = section(words)
+    assert text, f"docs/commands.md has no section '## {words}'"
+    missing = [flag for flag in flags(commands()[words]) if f"`{flag}" not in text]
+    assert not missing, f"docs/commands.md does not say what {words} {' '.join(missing)} means"
+
+
+def test_nothing_is_documented_that_does_not_exist() -> None:
+    headings = set(re.findall(r"^## (podium .+)$", COMMANDS, re.MULTILINE))
+    assert headings == set(commands())
+    for words, command in commands().items():
+        documented = set(re.findall(r"^\| .*?`(--[a-z-]+)", section(words), re.MULTILINE))
+        assert documented <= set(flags(command)), words
+
+
+def shell_lines(page: Path) -> list[str]:
+    """Lines of code blocks without a language: what a reader is told to type, or will see."""
+    blocks = re.findall(r"^```\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_on_pages_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for line in shell_lines(page):
+        words = shlex.split(line, comments=True) if not line.strip().startswith("the ") else []
+        if not words:
+            continue
+        if words[0] == "make":
+            assert {word for word in words[1:] if "=" not in word} <= targets, line
+        if Path(words[0]).name == "podium":
+            command = commands().get(f"podium {words[1]}")
+            assert command is not None, line
+            given = {word.split("=")[0] for word in words if word.startswith("--")}
+            assert given <= set(flags(command)), line
+        if words[0] == "kubectl" and "-f" in words:
+            file = words[words.index("-f") + 1]
+            assert file == "-" or (ROOT / file).exists(), line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
