@@ -38,10 +38,6 @@ def test_another_form_of_answer(server: Server, ns: str) -> None:
     answer = server.http("GET", f"/api/v1/namespaces/{ns}/configmaps", headers=accept)
     kinds = {"real": "application/vnd.kubernetes.protobuf", "embedded": "application/json"}
     assert answer.headers["Content-Type"] == kinds[server.kind]
-    only = {"Accept": "application/vnd.kubernetes.protobuf"}
-    assert server.http("GET", f"/api/v1/namespaces/{ns}/configmaps", headers=only).status == (
-        200 if server.kind == "real" else 406
-    )
-    written = server.http("GET", f"/api/v1/namespaces/{ns}/configmaps", headers={"Accept": "application/yaml"})
-    assert written.status == 200
-    assert b"kind: ConfigMapList" in written.body
+    for only in ("application/vnd.kubernetes.protobuf", "application/yaml"):
+        answer = server.http("GET", f"/api/v1/namespaces/{ns}/configmaps", headers={"Accept": only})
+        assert answer.status == (200 if server.kind == "real" else 406)
