@@ -67,6 +67,7 @@ class MemoryLog:
     """A log that forgets: for `--in-memory`, tests and the simulator."""
 
     failure: StorageError | None = None
+    on_failure: Callable[[StorageError], None] | None = None
     commits = 0
     commit_seconds = 0.0
 
@@ -89,6 +90,7 @@ class SqliteLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.failure: StorageError | None = None
+        self.on_failure: Callable[[StorageError], None] | None = None  # told once, on the loop
         self.commits = 0
         self.commit_seconds = 0.0
         self._connection = _open(path)
