@@ -74,6 +74,42 @@ NO_QUEUE = _reason("QueueMissing", "queue {queue} does not exist", "create it or
 NOT_LEAF = _reason(
     "QueueNotLeaf", "queue {queue} has queues below it and takes no jobs itself", "name a leaf queue", Lift.QUEUE
 )
+QUEUE_BLOCKED = _reason(
+    "QueueInOrder",
+    "queue {queue} serves strictly in order, and {gang} is before this one and cannot be placed",
+    "wait for those before it, or let the queue be traversed",
+    Lift.QUEUE,
+)
+QUEUE_PARENT_MISSING = _reason(
+    "QueueParentMissing",
+    "queue {queue} names the parent {parent}, which does not exist; it is treated as a child of the root",
+    "create the parent or name another",
+    Lift.QUEUE,
+)
+QUEUE_CYCLE = _reason(
+    "QueueCycle",
+    "queue {queue} is its own ancestor ({cycle}); {cut} is treated as a child of the root instead",
+    "give one of the queues another parent",
+    Lift.QUEUE,
+)
+QUEUE_NEGATIVE = _reason(
+    "QueueNegativeAmount",
+    "queue {queue} has {amount} of {resource} as {field}; it is treated as {taken}",
+    "correct the amount",
+    Lift.QUEUE,
+)
+QUEUE_GUARANTEE = _reason(
+    "QueueGuaranteeAboveLimit",
+    "queue {queue} is guaranteed {guarantee} of {resource} and may have {limit}; {limit} are guaranteed",
+    "lower the guarantee or raise the capability",
+    Lift.QUEUE,
+)
+QUEUE_PROMISES = _reason(
+    "QueueGuaranteesAboveLimit",
+    "the queues below {queue} are guaranteed {guarantee} of {resource} together, and it may have {limit}",
+    "lower the guarantees below it or raise its capability",
+    Lift.QUEUE,
+)
 TOO_FEW = _reason(
     "NotEnoughMembers",
     "the gang needs {need} members and has {have}",

@@ -46,4 +46,11 @@ class Refuse(msgspec.Struct, frozen=True):
     task: str = ""
 
 
-Decision = Bind | Nominate | Evict | GangPhase | Refuse
+class QueueFault(msgspec.Struct, frozen=True):
+    """A queue's own numbers do not hold together; the refusal says which, and what was made of them."""
+
+    queue: str
+    refusal: Refusal
+
+
+Decision = Bind | Nominate | Evict | GangPhase | Refuse | QueueFault

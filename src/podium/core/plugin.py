@@ -96,6 +96,10 @@ class Plugin:
         self.arguments = arguments
         self.hierarchy = hierarchy  # the switch enableHierarchy
 
+    def has(self, hook: str) -> bool:
+        """Whether the plugin, as it is configured, has an opinion on something; without one it is not asked."""
+        return getattr(type(self), hook) is not getattr(Plugin, hook)
+
     # --- the session -----------------------------------------------------------------------------------------
 
     def on_session_open(self, session: Session) -> None:

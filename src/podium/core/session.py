@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from podium.core.candidates import Candidates
 from podium.core.cluster import Cluster
-from podium.core.decisions import Decision, Refuse
+from podium.core.decisions import Decision, QueueFault, Refuse
 from podium.core.model import Gang, Queue, Task, TaskClass
 from podium.core.plugin import Arguments, Placed, Plugin, Vote
 from podium.core.resources import Vector
@@ -74,7 +74,7 @@ class Enabled:
 
     def has(self, hook: str) -> bool:
         """Whether the plugin implements a hook and the profile leaves it on."""
-        if getattr(type(self.plugin), hook) is getattr(Plugin, hook):
+        if not self.plugin.has(hook):
             return False
         switch = SWITCHES.get(hook)
         return switch is None or self._switches.get(switch, switch not in OFF_BY_DEFAULT)
@@ -129,6 +129,10 @@ class Session:
 
     def refuse(self, gang: Gang, refusal: Refusal, task: Task | None = None) -> None:
         self.decisions.append(Refuse(gang.id, refusal, task.id if task is not None else ""))
+
+    def report(self, queue: str, refusal: Refusal) -> None:
+        """Says that a queue's own numbers do not hold together."""
+        self.decisions.append(QueueFault(queue, refusal))
 
     def tell_allocated(self, placed: Placed) -> None:
         for plugin in self._listeners:
@@ -207,7 +211,7 @@ class Session:
     def shortfall(self, gang: Gang) -> int:
         """How many tasks can be placed together before anybody has to be asked whether it is enough."""
         deciders = self._all("job_ready")
-        if any(not _overrides(plugin, "shortfall") for plugin in deciders):
+        if any(not plugin.has("shortfall") for plugin in deciders):
             return 1
         return max([1, *(plugin.shortfall(gang) for plugin in deciders)])
 
@@ -247,7 +251,7 @@ class Session:
         """How many of some equal tasks the queue may take, from the first on."""
         room = len(tasks)
         for plugin in self._all("allocatable"):
-            told = plugin.headroom(queue, tasks[0].cls, room) if _overrides(plugin, "headroom") else None
+            told = plugin.headroom(queue, tasks[0].cls, room) if plugin.has("headroom") else None
             if told is None:
                 # Without a batch form only one at a time can be promised.
                 told = 1 if plugin.allocatable(queue, tasks[0]) is None else 0
@@ -296,10 +300,6 @@ class Session:
     def node_hooks(self, hook: str, cls: TaskClass) -> list[Plugin]:
         """The plugins whose node hook concerns a class."""
         return [plugin for plugin in self._all(hook) if plugin.applies(cls)]
-
-
-def _overrides(plugin: Plugin, hook: str) -> bool:
-    return getattr(type(plugin), hook) is not getattr(Plugin, hook)
 
 
 def _by(left: Any, right: Any) -> int:

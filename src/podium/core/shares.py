@@ -1,18 +1,28 @@
-"""Shares of the cluster: who holds how much of what."""
+"""Shares of the cluster: who holds how much of what, and who has been let in.
+
+The arithmetic that the plugins for fairness and quotas have in common.  Vectors have one number a resource, in the
+order of the session's columns.  Sums by queue go up the tree where there is one: a queue's line is the queue
+itself and everything above it, and what a gang takes counts for its whole line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core.model import HOLDING, Gang, Queue, Task, TaskClass
+from podium.core.model import HOLDING, Gang, Phase, Queue, Task, TaskClass
 from podium.core.plugin import Placed
-from podium.core.resources import Request
+from podium.core.resources import CPU, LIMIT, MEMORY, PODS, Request
 from podium.core.session import Session
+from podium.reasons import QUEUE_LIMIT, Refusal, refuse
 
 Amounts = NDArray[np.float64]
+Lines = Mapping[str, Sequence[str]]
+
+# Shares are fractions of thousandths and bytes: a difference below this is rounding.
+TOLERANCE = 0.1
 
 
 def dominant(held: Amounts, whole: Amounts) -> float:
@@ -29,17 +39,26 @@ def dominant(held: Amounts, whole: Amounts) -> float:
 class Ledger:
     """What each gang and queue holds, kept up to date through a session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, lines: Lines | None = None) -> None:
         self.width = len(session.total)
         self.total: Amounts = session.total.astype(np.float64)
+        self.lines: Lines = lines if lines is not None else {id: (id,) for id in session.queues}
         self.gangs: dict[str, Amounts] = {}
-        self.queues: dict[str, Amounts] = {id: np.zeros(self.width) for id in session.queues}
+        self.queues: dict[str, Amounts] = self.zeros()
         self._dense: dict[int, Amounts] = {}
         for gang in session.gangs:
-            held = self.gangs[gang.id] = np.zeros(self.width)
-            for cls, count in _holding(gang.tasks.values()):
-                held += self.of(cls) * count
-            self.queues[gang.queue] += held
+            held = self.requested(task for task in gang.tasks.values() if task.state in HOLDING)
+            self.gangs[gang.id] = held
+            self.raise_line(self.queues, gang.queue, held)
+
+    def zeros(self) -> dict[str, Amounts]:
+        """Nothing, for every queue of every line."""
+        return {id: np.zeros(self.width) for line in self.lines.values() for id in line}
+
+    def raise_line(self, sums: dict[str, Amounts], queue: str, amount: Amounts) -> None:
+        """Adds to the sums of a queue and of everything above it."""
+        for id in self.lines.get(queue, ()):
+            sums[id] = sums[id] + amount
 
     def of(self, cls: TaskClass) -> Amounts:
         """A class's request as a vector."""
@@ -55,34 +74,127 @@ class Ledger:
                 vector[column] = amount
         return vector
 
+    def requested(self, tasks: Iterable[Task]) -> Amounts:
+        """The sum of what some tasks ask for."""
+        vector = np.zeros(self.width)
+        for cls, count in _counted(tasks):
+            vector += self.of(cls) * count
+        return vector
+
     def add(self, placed: Placed, sign: int) -> None:
         amount = self.of(placed.cls) * (sign * len(placed.tasks))
-        self.gangs[placed.gang.id] = self.gangs[placed.gang.id] + amount
-        if placed.gang.queue in self.queues:
-            self.queues[placed.gang.queue] = self.queues[placed.gang.queue] + amount
+        if placed.gang.id in self.gangs:
+            self.gangs[placed.gang.id] = self.gangs[placed.gang.id] + amount
+            self.raise_line(self.queues, placed.gang.queue, amount)
 
 
-def _holding(tasks: Iterable[Task]) -> Iterable[tuple[TaskClass, int]]:
+def _counted(tasks: Iterable[Task]) -> Iterable[tuple[TaskClass, int]]:
     counts: dict[TaskClass, int] = {}
     for task in tasks:
-        if task.state in HOLDING:
-            counts[task.cls] = counts.get(task.cls, 0) + 1
+        counts[task.cls] = counts.get(task.cls, 0) + 1
     return counts.items()
 
 
-def vector_of(session: Session, amounts: dict[str, int], absent: float = 0.0) -> Amounts:
-    """Amounts by name as a vector; names that are not given count `absent`."""
+class Admissions:
+    """What has been let in and not been placed yet, and what could be given back, by queue.
+
+        wanted + held + let in - elastic <= limit
+
+    Let in is what admitted gangs may still take of their minimum; elastic what gangs hold beyond it.
+    """
+
+    def __init__(self, session: Session, ledger: Ledger) -> None:
+        self._session = session
+        self._ledger = ledger
+        self._let_in = ledger.zeros()
+        self._elastic = ledger.zeros()
+        for gang in session.gangs:
+            held = ledger.gangs[gang.id]
+            ledger.raise_line(self._let_in, gang.queue, outstanding(session, gang, held))
+            beyond = np.maximum(held - minimum_of(session, gang), 0)
+            ledger.raise_line(self._elastic, gang.queue, beyond)
+
+    def fits(self, gang: Gang, limits: Mapping[str, Amounts]) -> bool:
+        """Whether a gang's minimum fits every limit of its queue's line, in what it asks for."""
+        wanted = minimum_of(self._session, gang)
+        asked = wanted > 0
+        for id in self._ledger.lines[gang.queue]:
+            would = wanted + self._ledger.queues[id] + self._let_in[id] - self._elastic[id]
+            if np.any(would[asked] > limits[id][asked] + TOLERANCE):
+                return False
+        return True
+
+    def admit(self, gang: Gang) -> None:
+        self._ledger.raise_line(self._let_in, gang.queue, minimum_of(self._session, gang))
+
+
+def outstanding(session: Session, gang: Gang, held: Amounts) -> Amounts:
+    """What an admitted gang may still take of its minimum.
+
+    A running gang counts while it is whole: one whose members have finished will not ask for their room again.
+    """
+    whole = gang.phase is Phase.RUNNING and gang.count(HOLDING) >= gang.minimum
+    if gang.phase is Phase.INQUEUE or whole:
+        missing: Amounts = np.maximum(minimum_of(session, gang) - held, 0)
+        return missing
+    return np.zeros(len(held))
+
+
+# --- limits ----------------------------------------------------------------------------------------------------
+
+
+def over(request: Request, held: Amounts, limit: Amounts) -> int | None:
+    """The first resource of which one more such task would be too much."""
+    for column, amount in request.pairs:
+        if column < len(limit) and amount > limit[column] - held[column] + TOLERANCE:
+            return column
+    return None
+
+
+def how_many(request: Request, held: Amounts, limit: Amounts, count: int) -> int:
+    """How many of `count` such tasks fit below a limit."""
+    for column, amount in request.pairs:
+        if column < len(limit) and limit[column] < np.inf:
+            count = min(count, int(max(0.0, limit[column] - held[column] + TOLERANCE) // amount))
+    return count
+
+
+def over_limit(queue: Queue, names: Sequence[str], column: int, use: float, limit: float) -> Refusal:
+    return refuse(
+        QUEUE_LIMIT, queue=queue.name or queue.id, use=int(use), resource=names[column], limit=int(limit)
+    )
+
+
+# --- numbers of queues and gangs as vectors ----------------------------------------------------------------------
+
+
+def vector_of(session: Session, amounts: Mapping[str, int], absent: float = 0.0) -> Amounts:
+    """Amounts by name as a vector; names that are not given count `absent`, negative amounts nothing."""
     vector = np.full(len(session.total), absent)
     for name, amount in amounts.items():
         column = session.cluster.dimensions.find(name)
         if column is not None and column < len(vector):
-            vector[column] = amount
+            vector[column] = min(max(amount, 0), LIMIT)
     return vector
 
 
 def capability_of(session: Session, queue: Queue) -> Amounts:
-    """A queue's limit: infinite where it names none."""
-    return vector_of(session, queue.capability, absent=np.inf)
+    """A queue's limit: infinite where it names none.  No CPU or no memory at all counts as not named."""
+    vector = vector_of(session, queue.capability, absent=np.inf)
+    for column in (CPU, MEMORY):
+        if vector[column] <= 0:
+            vector[column] = np.inf
+    return vector
+
+
+def real_limit(capability: Amounts, whole: Amounts, reserved: Amounts, own: Amounts) -> Amounts:
+    """What a queue can have at the most: its capability, and what the guarantees of the others leave of the whole.
+
+    Places on nodes are no resource that queues compete for: only a queue's own number of pods limits it.
+    """
+    limit: Amounts = np.minimum(capability, np.maximum(whole - reserved, 0) + own)
+    limit[PODS] = capability[PODS]
+    return limit
 
 
 def minimum_of(session: Session, gang: Gang) -> Amounts:

@@ -91,6 +91,11 @@ class Statement:
     def empty(self) -> bool:
         return not self._steps
 
+    @property
+    def evicts(self) -> bool:
+        """Whether anybody has to go.  Room that is there without that is left to allocate."""
+        return any(step.state is State.RELEASING for step in self._steps)
+
     def _change(self, tasks: Sequence[Task], state: State, rows: Sequence[int], why: str = "") -> None:
         before = [(task.state, task.row) for task in tasks]
         step = _Step(tasks[0].gang, tasks, before, state, why)

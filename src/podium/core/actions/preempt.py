@@ -37,9 +37,8 @@ class Preempt(Action):
                 lambda victim: victim.gang.queue == gang.queue and victim.gang is not gang,
                 session.preemptable,
                 f"preempted for {gang.namespace}/{gang.name}",
-                within_queue=True,
             )
-        if not statement.empty and session.pipelined(gang):
+        if statement.evicts and session.pipelined(gang):
             statement.commit()
         else:
             statement.rollback()
@@ -54,11 +53,13 @@ class Preempt(Action):
                 lambda victim: victim.gang is gang,
                 session.preemptable,
                 f"preempted for {task.namespace}/{task.name}",
-                within_queue=True,
             )
             if not done:
                 return
-            statement.commit()
+            if statement.evicts:
+                statement.commit()
+            else:
+                statement.rollback()
 
 
 def _preemptors(session: Session, gang: Gang) -> list[Task]:

@@ -49,9 +49,8 @@ class Reclaim(Action):
                     eligible,
                     session.reclaimable,
                     f"reclaimed by queue {queue.name}",
-                    within_queue=False,
                 )
-        if not statement.empty and session.pipelined(gang):
+        if statement.evicts and session.pipelined(gang):
             statement.commit()
         else:
             statement.rollback()

@@ -25,21 +25,27 @@ def make_room(
     eligible: Eligible,
     agree: Filter,
     why: str,
-    *,
-    within_queue: bool,
 ) -> bool:
-    """Evicts what is needed for one task on the best node where that works, and promises it the place."""
+    """Evicts what is needed for one task on the best node where that works, and promises it the place.
+
+    The limits of the queue are looked at after each eviction: what leaves may be what filled it, or one above it.
+    """
     queue = session.queues[task.gang.queue]
     candidates = session.candidates(task.cls)
+    order = _victim_key(session, queue)
+    if session.allocatable(queue, task) is None:
+        free = candidates.choose_later(task)
+        if free is not None:
+            statement.pipeline(task, free)
+            return True
     for row in _possible_rows(session, task):
         mark = statement.checkpoint()
-        victims = _victims(session, task, row, eligible, agree)
-        ordered = sorted(victims, key=_victim_key(session, queue))
-        for victim in (None, *ordered):
-            if victim is not None:
-                statement.evict(victim, why)
-            if session.cluster.nodes.fits_row(task.cls.request, row, future=True) and (
-                not within_queue or session.allocatable(queue, task) is None
+        victims = _victims(session, task, row, eligible, agree, order)
+        for victim in sorted(victims, key=order):
+            statement.evict(victim, why)
+            if (
+                session.cluster.nodes.fits_row(task.cls.request, row, future=True)
+                and session.allocatable(queue, task) is None
             ):
                 candidates.refresh()
                 if candidates.fits(task, row, future=True):
@@ -59,7 +65,10 @@ def _possible_rows(session: Session, task: Task) -> list[int]:
     return sorted(rows, key=lambda row: (-scores[row], ranks[row]))
 
 
-def _victims(session: Session, task: Task, row: int, eligible: Eligible, agree: Filter) -> list[Task]:
+def _victims(
+    session: Session, task: Task, row: int, eligible: Eligible, agree: Filter, order: Callable[[Task], Any]
+) -> list[Task]:
+    """Who may go.  Plugins count down what an owner has to spare, so they are shown who would go first, first."""
     found = [
         each
         for each in session.cluster.on_row.get(row, {}).values()
@@ -69,7 +78,7 @@ def _victims(session: Session, task: Task, row: int, eligible: Eligible, agree: 
         and eligible(each)
         and (each.best_effort or not task.best_effort)
     ]
-    found.sort(key=lambda each: each.id)
+    found.sort(key=order)
     return agree(task, found) if found else []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podium.core.plugin import Plugin
 from podium.core.plugins.binpack import Binpack
+from podium.core.plugins.capacity import Capacity
 from podium.core.plugins.conformance import Conformance
 from podium.core.plugins.drf import Drf
 from podium.core.plugins.gang import GangPlugin
@@ -18,6 +19,7 @@ BUILT_IN: dict[str, type[Plugin]] = {
     plugin.name: plugin
     for plugin in (
         Binpack,
+        Capacity,
         Conformance,
         Drf,
         GangPlugin,

@@ -10,11 +10,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from podium.core.model import Gang, Phase, Queue, State, Task, TaskClass
+from podium.core.model import Gang, Queue, State, Task, TaskClass
 from podium.core.plugin import Placed, Plugin, Vote
+from podium.core.resources import PODS
 from podium.core.session import Session
-from podium.core.shares import Amounts, Ledger, capability_of, dominant, minimum_of, vector_of
-from podium.reasons import QUEUE_CLOSED, QUEUE_LIMIT, Refusal, refuse
+from podium.core.shares import (
+    Admissions,
+    Amounts,
+    Ledger,
+    capability_of,
+    dominant,
+    how_many,
+    over,
+    over_limit,
+    real_limit,
+    vector_of,
+)
+from podium.reasons import QUEUE_CLOSED, Refusal, refuse
 
 
 class Proportion(Plugin):
@@ -24,16 +36,19 @@ class Proportion(Plugin):
         self._session = session
         self._names = session.cluster.dimensions.names
         self._ledger = Ledger(session)
-        self._request = _requests(session, self._ledger)
-        guarantees = {id: vector_of(session, queue.guarantee) for id, queue in session.queues.items()}
-        reserved = sum(guarantees.values(), np.zeros(self._ledger.width))
-        self._limits = {
-            id: np.minimum(capability_of(session, queue), self._ledger.total - reserved + guarantees[id])
-            for id, queue in session.queues.items()
+        queues = session.queues
+        capability = {id: capability_of(session, queue) for id, queue in queues.items()}
+        guarantee = {
+            id: np.minimum(vector_of(session, queue.guarantee), capability[id]) for id, queue in queues.items()
         }
-        self._deserved = _fill(session, self._ledger.total, self._limits, self._request, guarantees)
-        self._admitted = _admitted(session, self._ledger)
-        self._elastic = _elastic(session, self._ledger)
+        reserved = sum(guarantee.values(), np.zeros(self._ledger.width))
+        self._limits = {
+            id: real_limit(capability[id], self._ledger.total, reserved, guarantee[id]) for id in queues
+        }
+        requests = _requests(session, self._ledger)
+        self._deserved = _fill(session, self._ledger.total, self._limits, requests, guarantee)
+        self._bounds = {id: _bound(self._deserved[id], self._limits[id]) for id in queues}
+        self._admissions = Admissions(session, self._ledger)
 
     def on_allocate(self, placed: Placed) -> None:
         self._ledger.add(placed, 1)
@@ -53,26 +68,16 @@ class Proportion(Plugin):
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
         if not queue.open:
             return refuse(QUEUE_CLOSED, queue=queue.name)
-        held, limit = self._ledger.queues[queue.id], self._deserved[queue.id]
-        for column, amount in task.cls.request.pairs:
-            if column < self._ledger.width and held[column] + amount > limit[column]:
-                return refuse(
-                    QUEUE_LIMIT,
-                    queue=queue.name,
-                    use=int(held[column] + amount),
-                    resource=self._names[column],
-                    limit=int(limit[column]),
-                )
-        return None
+        held, bound, request = self._ledger.queues[queue.id], self._bounds[queue.id], task.cls.request
+        column = over(request, held, bound)
+        if column is None:
+            return None
+        return over_limit(queue, self._names, column, held[column] + request.amount(column), bound[column])
 
     def headroom(self, queue: Queue, cls: TaskClass, count: int) -> int:
         if not queue.open:
             return 0
-        held, limit = self._ledger.queues[queue.id], self._deserved[queue.id]
-        for column, amount in cls.request.pairs:
-            if column < self._ledger.width:
-                count = min(count, int(max(0.0, limit[column] - held[column]) // amount))
-        return count
+        return how_many(cls.request, self._ledger.queues[queue.id], self._bounds[queue.id], count)
 
     def preemptive(self, queue: Queue, task: Task) -> bool:
         return self.allocatable(queue, task) is None
@@ -90,48 +95,27 @@ class Proportion(Plugin):
         return victims
 
     def job_enqueueable(self, gang: Gang) -> Vote:
-        queue = self._session.queues[gang.queue]
-        if not queue.open:
-            return Vote.REJECT
-        wanted = minimum_of(self._session, gang)
-        asked = wanted > 0
-        sum_of = wanted + self._ledger.queues[queue.id] + self._admitted[queue.id] - self._elastic[queue.id]
-        fits = bool(np.all(sum_of[asked] <= self._limits[queue.id][asked]))
+        fits = self._session.queues[gang.queue].open and self._admissions.fits(gang, self._limits)
         return Vote.PERMIT if fits else Vote.REJECT
 
     def job_enqueued(self, gang: Gang) -> None:
-        self._admitted[gang.queue] = self._admitted[gang.queue] + minimum_of(self._session, gang)
+        self._admissions.admit(gang)
+
+
+def _bound(deserved: Amounts, limit: Amounts) -> Amounts:
+    """What a queue may hold of what it asks for; its number of pods is only bound by its own limit."""
+    bound = deserved.copy()
+    bound[PODS] = limit[PODS]
+    return bound
 
 
 def _requests(session: Session, ledger: Ledger) -> dict[str, Amounts]:
     """What each queue holds and waits for."""
-    wanted = {id: held.copy() for id, held in ledger.queues.items()}
+    wanted = dict(ledger.queues)
     for gang in session.gangs:
-        for task in gang.tasks.values():
-            if task.state is State.PENDING:
-                wanted[gang.queue] += ledger.of(task.cls)
+        waiting = (task for task in gang.tasks.values() if task.state is State.PENDING)
+        ledger.raise_line(wanted, gang.queue, ledger.requested(waiting))
     return wanted
-
-
-def _admitted(session: Session, ledger: Ledger) -> dict[str, Amounts]:
-    """What admitted gangs may still take, by queue."""
-    found = {id: np.zeros(ledger.width) for id in session.queues}
-    for gang in session.gangs:
-        running = gang.phase is Phase.RUNNING and gang.minimum_resources is not None and gang.ready >= gang.minimum
-        if gang.phase is Phase.INQUEUE or running:
-            missing = minimum_of(session, gang) - ledger.gangs[gang.id]
-            found[gang.queue] += np.maximum(missing, 0)
-    return found
-
-
-def _elastic(session: Session, ledger: Ledger) -> dict[str, Amounts]:
-    """What gangs hold beyond their minimum, by queue: it can be given back."""
-    found = {id: np.zeros(ledger.width) for id in session.queues}
-    for gang in session.gangs:
-        if gang.minimum_resources is not None:
-            beyond = ledger.gangs[gang.id] - minimum_of(session, gang)
-            found[gang.queue] += np.maximum(beyond, 0)
-    return found
 
 
 def _fill(
@@ -142,15 +126,16 @@ def _fill(
     guarantees: dict[str, Amounts],
 ) -> dict[str, Amounts]:
     deserved = {id: np.zeros(len(total)) for id in session.queues}
+    weight = {id: max(1, queue.weight) for id, queue in session.queues.items()}
     remaining = total.copy()
     unmet = set(session.queues)
     while unmet:
-        weights = sum(session.queues[id].weight for id in unmet)
+        weights = sum(weight[id] for id in unmet)
         before = remaining.copy()
         taken = np.zeros(len(total))
         for id in sorted(unmet):
             old = deserved[id]
-            new = old + remaining * (session.queues[id].weight / weights)
+            new = old + remaining * (weight[id] / weights)
             new = np.maximum(np.minimum(np.minimum(new, limits[id]), requests[id]), guarantees[id])
             if np.all(requests[id] <= new) or np.array_equal(new, old):
                 unmet.discard(id)

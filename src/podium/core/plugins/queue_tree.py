@@ -1,0 +1,123 @@
+"""The tree of queues, made of what each queue says of its parent.
+
+What they say need not hold together: a parent may be missing, and queues may be below each other in a circle.  The
+tree is one all the same, and what was wrong is told.  A queue without a parent hangs below the root of its family,
+which are the queues whose ids agree up to the last slash; a root that nobody has made is imagined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podium.core.model import Queue
+from podium.reasons import QUEUE_CYCLE, QUEUE_PARENT_MISSING, Refusal, refuse
+
+ROOT = "root"
+
+
+class QueueTree:
+    """Who is below whom.
+
+    `lines` holds for each queue the ids from itself up to its root, `children` those right below a queue.
+    """
+
+    def __init__(self, queues: Mapping[str, Queue]) -> None:
+        self.faults: list[tuple[str, Refusal]] = []
+        self.queues = dict(queues)
+        self._parents: dict[str, str] = {}
+        for id in sorted(queues):
+            self._hang(queues[id])
+        self._cut_cycles()
+        self.children: dict[str, list[str]] = {id: [] for id in self.queues}
+        for id, parent in self._parents.items():
+            self.children[parent].append(id)
+        self.lines = {id: (id, *self._above(id)) for id in self.queues}
+
+    @property
+    def roots(self) -> list[str]:
+        return [id for id in self.queues if id not in self._parents]
+
+    def leaf(self, id: str) -> bool:
+        return not self.children[id]
+
+    def parent(self, id: str) -> str | None:
+        return self._parents.get(id)
+
+    def ancestors(self, id: str) -> tuple[str, ...]:
+        """What is above a queue and below the root, nearest first."""
+        return self.lines[id][1:-1]
+
+    def parting(self, left: str, right: str) -> tuple[str, str]:
+        """Where the lines of two queues part, coming from the root: the first two that differ."""
+        one, other = self.lines[left][::-1], self.lines[right][::-1]
+        for first, second in zip(one, other, strict=False):
+            if first != second:
+                return first, second
+        return left, right
+
+    def kinship(self, left: str, right: str) -> int:
+        """How many ancestors two queues share: the more, the closer."""
+        one, other = self.lines[left][:0:-1], self.lines[right][:0:-1]
+        shared = 0
+        for first, second in zip(one, other, strict=False):
+            if first != second:
+                break
+            shared += 1
+        return shared
+
+    # --- making a tree of it -----------------------------------------------------------------------------------
+
+    def _hang(self, queue: Queue) -> None:
+        if _is_root(queue):
+            return
+        named = queue.parent
+        if named:
+            for candidate in (named, _family(queue.id) + named):
+                if candidate in self.queues:
+                    self._parents[queue.id] = candidate
+                    return
+            fault = refuse(QUEUE_PARENT_MISSING, queue=queue.name or queue.id, parent=named)
+            self.faults.append((queue.id, fault))
+        self._parents[queue.id] = self._root_of(queue)
+
+    def _root_of(self, queue: Queue) -> str:
+        root = _family(queue.id) + ROOT
+        if root not in self.queues:
+            self.queues[root] = Queue(root, ROOT)
+        return root
+
+    def _cut_cycles(self) -> None:
+        settled: set[str] = set()
+        for start in sorted(self._parents):
+            path: list[str] = []
+            id = start
+            while id in self._parents and id not in settled and id not in path:
+                path.append(id)
+                id = self._parents[id]
+            if id in path:
+                self._cut(path[path.index(id) :])
+            settled.update(path)
+
+    def _cut(self, cycle: list[str]) -> None:
+        cut = min(cycle)
+        told = " < ".join([*cycle, cycle[0]])
+        self._parents[cut] = self._root_of(self.queues[cut])
+        for id in cycle:
+            self.faults.append((id, refuse(QUEUE_CYCLE, queue=self.queues[id].name or id, cycle=told, cut=cut)))
+
+    def _above(self, id: str) -> list[str]:
+        found = []
+        while id in self._parents:
+            id = self._parents[id]
+            found.append(id)
+        return found
+
+
+def _is_root(queue: Queue) -> bool:
+    return queue.id == _family(queue.id) + ROOT
+
+
+def _family(id: str) -> str:
+    """The part of an id before its name, with the slash."""
+    head, slash, _ = id.rpartition("/")
+    return head + slash
