@@ -34,6 +34,8 @@ from podium.embedded.kinds import builtin_kinds
 from podium.embedded.local import LocalTransport
 from podium.embedded.log import SqliteLog
 from podium.embedded.registry import Registry
+from podium.kube.http_client import HttpTransport
+from podium.kube.kubeconfig import resolve
 from podium.kube.resources import PODS
 from podium.kube.transport import Request
 
@@ -230,12 +232,22 @@ def scale(directory: Path) -> Report:
 
 
 def _settle(server: Running) -> float:
-    """Waits until the cluster has nothing left to do: next to no CPU for two seconds."""
+    """Waits until every pod runs and the cluster has nothing left to do: next to no CPU for two seconds."""
     begin = time.monotonic()
-    while server.busy_cpu(2.0) > 0.05:
+    while (busy := server.busy_cpu(2.0)) > 0.05 or (running := asyncio.run(_running_pods(server))) < PODS_LOADED:
         if time.monotonic() - begin > SETTLE_SECONDS:
-            break
+            told = f"{running:,} of {PODS_LOADED:,} pods run" if busy <= 0.05 else f"{busy:.2f} cores are busy"
+            raise RuntimeError(f"the cluster does not come to rest: {told}")
     return time.monotonic() - begin
+
+
+async def _running_pods(server: Running) -> int:
+    transport = HttpTransport(resolve(server.kubeconfig))
+    query = (("fieldSelector", "status.phase=Running"),)
+    accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+    answer = await transport.request(Request("GET", PODS.path(), query=query, accept=accept), timeout=60)
+    await transport.close()
+    return len(msgspec.json.decode(answer.body)["items"])
 
 
 BENCHMARKS: dict[str, Callable[[Path], Report]] = {

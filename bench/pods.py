@@ -33,7 +33,7 @@ def pod(name: str, *, node: str = "", gated: bool = False) -> Document:
             }
         ],
         "volumes": [
-            {"name": "data", "persistentVolumeClaim": {"claimName": "imagenet"}},
+            {"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "10Gi"}},
             {"name": "scratch", "emptyDir": {"sizeLimit": "100Gi"}},
         ],
         "tolerations": [

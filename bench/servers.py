@@ -41,12 +41,11 @@ class Running(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def podium_up(data: Path, nodes: int = 0) -> Iterator[Running]:
-    """`podium up` as a user starts it.  It is ready when it has written its kubeconfig and said so."""
-    command = [sys.executable, "-m", "podium.cli.main", "up", "--nodes", str(nodes), "--port", "0"]
+    """`podium up` as a user starts it, with 8 GPUs a node.  It is ready when it has said so."""
+    options = ["--nodes", str(nodes), "--gpus-per-node", "8", "--port", "0", "--data-dir", str(data)]
+    command = [sys.executable, "-m", "podium.cli.main", "up", *options]
     begin = time.monotonic()
-    process = subprocess.Popen(
-        [*command, "--data-dir", str(data)], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
     try:
         assert process.stdout is not None
         first = process.stdout.readline()
