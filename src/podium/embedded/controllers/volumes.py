@@ -11,13 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from podium.embedded.controllers.mapping import itself
-from podium.embedded.controllers.volume_matching import (
-    NoSuchPlaceError,
-    best_volume,
-    default_class,
-    places,
-    requested,
-)
 from podium.embedded.controllers.writing import status_patch, with_finalizer, without_finalizer
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Delete, Document, Patch
@@ -32,6 +25,13 @@ from podium.kube.resources import (
     Resource,
 )
 from podium.kube.times import format_time
+from podium.kube.volume_matching import (
+    NoSuchPlaceError,
+    best_volume,
+    default_class,
+    places,
+    requested,
+)
 from podium.kube.wire import (
     Node,
     Object,

@@ -35,6 +35,20 @@ class PodDisruptionBudget(Object):
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
 
+class ResourceQuotaSpec(View):
+    hard: dict[str, str | int | float] | None = None
+
+
+class ResourceQuotaStatus(View):
+    hard: dict[str, str | int | float] | None = None
+    used: dict[str, str | int | float] | None = None
+
+
+class ResourceQuota(Object):
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()
+
+
 class NamespaceSpec(View):
     finalizers: list[str] | None = None
 

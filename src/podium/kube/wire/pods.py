@@ -191,6 +191,7 @@ class PodStatus(View):
     init_container_statuses: list[ContainerStatus] | None = None
     resize: str = ""
     allocated_resources: dict[str, str | int | float] | None = None
+    resources: Resources | None = None
 
 
 class Pod(Object):

@@ -45,14 +45,15 @@ def best_volume(
         if reference is not None:
             if (reference.namespace, reference.name) == (claim.namespace, claim.name):
                 return volume
-        elif not only_promised and _fits(volume, claim, node):
+        elif not only_promised and fits(volume, claim, node):
             free.append(volume)
-    return min(free, key=lambda each: (_size(each), each.name), default=None)
+    return min(free, key=lambda each: (size(each), each.name), default=None)
 
 
-def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim, node: Node | None) -> bool:
+def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, node: Node | None = None) -> bool:
+    """Whether a volume can serve a claim, and reach a node if one is given."""
     spec = claim.spec
-    if volume.spec.volume_mode != spec.volume_mode or _size(volume) < _units(requested(claim)):
+    if volume.spec.volume_mode != spec.volume_mode or size(volume) < _units(requested(claim)):
         return False
     if not set(spec.access_modes or ()) <= set(volume.spec.access_modes or ()):
         return False
@@ -64,7 +65,7 @@ def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim, node: Node | N
     return True
 
 
-def _size(volume: PersistentVolume) -> int:
+def size(volume: PersistentVolume) -> int:
     return _units((volume.spec.capacity or {}).get("storage", "0"))
 
 

@@ -1,0 +1,1 @@
+"""Plain pods, nodes and priority classes: what all API families stand on."""

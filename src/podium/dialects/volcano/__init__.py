@@ -1,0 +1,1 @@
+"""Volcano's API family: PodGroups and Queues of scheduling.volcano.sh, Commands of bus.volcano.sh."""
