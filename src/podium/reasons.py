@@ -52,6 +52,72 @@ TAINT = _reason(
 )
 CORDONED = _reason("NodeUnschedulable", "node(s) were unschedulable", "uncordon a node", Lift.NODES)
 PORT = _reason("PortTaken", "node(s) had host port {port} taken", "wait, or choose another port", Lift.ROOM)
+VOLUME_REACH = _reason(
+    "VolumeOutOfReach",
+    "node(s) didn't reach the volumes the pod claims",
+    "free the nodes that reach the volumes, or move the data",
+    Lift.NODES,
+)
+VOLUME_ZONE = _reason(
+    "VolumeZoneMismatch",
+    "node(s) were in another zone than the pod's volumes",
+    "add nodes in the zone of the volumes",
+    Lift.NODES,
+)
+VOLUME_LIMIT = _reason(
+    "VolumeLimit",
+    "node(s) had as many volumes attached as their driver allows",
+    "wait until volumes are detached, or add nodes",
+    Lift.ROOM,
+)
+UNBOUND_VOLUME = _reason(
+    "VolumeNotBound",
+    "volume claims are not bound yet: {claims}",
+    "create the claims, or see why they are not bound",
+    Lift.SPEC,
+)
+DEVICE_CLAIM = _reason(
+    "DeviceClaimUnsupported",
+    "claims on devices are not supported: {claims}",
+    "ask for devices by resource name (such as nvidia.com/gpu) instead of resourceClaims",
+    Lift.SPEC,
+)
+PEER_AFFINITY = _reason(
+    "PodAffinityMismatch",
+    "node(s) weren't near the pods that the pod affinity asks for",
+    "start those pods first, or relax the affinity",
+    Lift.ROOM,
+)
+PEER_ANTI_AFFINITY = _reason(
+    "PodAntiAffinityMismatch",
+    "node(s) were near pods that the pod anti-affinity shuns",
+    "add nodes, or relax the anti-affinity",
+    Lift.ROOM,
+)
+ANTI_AFFINITY = _reason(
+    "KeptOutByPods",
+    "node(s) held pods whose anti-affinity keeps this pod away",
+    "add nodes, or relax those pods' anti-affinity",
+    Lift.ROOM,
+)
+SPREAD = _reason(
+    "TopologySpreadMismatch",
+    "node(s) would have made the topology spread too uneven",
+    "add nodes in the emptier domains, or raise maxSkew",
+    Lift.ROOM,
+)
+NODE_GROUP = _reason(
+    "NodeGroupMismatch",
+    "node(s) were not of a node group that queue {queue} may use",
+    "label nodes with the queue's groups, or change the queue's affinity",
+    Lift.NODES,
+)
+NODE_GROUP_LIMIT = _reason(
+    "NodeGroupLimit",
+    "node(s) were of a node group of which queue {queue} has used up its limit",
+    "wait for the queue's own jobs, or raise its limit for the group",
+    Lift.QUEUE,
+)
 NO_NODES = _reason("NoNodes", "there are no nodes", "add nodes", Lift.NODES)
 UNPLACEABLE = _reason(
     "Unschedulable",

@@ -12,7 +12,8 @@ from typing import Any
 from podium.core.cluster import Cluster, GangFacts, TaskFacts
 from podium.core.cycle import run_cycle
 from podium.core.decisions import Bind, Decision, Evict, Nominate
-from podium.core.model import Constraints, Phase, Queue, State
+from podium.core.constraints import Constraints
+from podium.core.model import Phase, Queue, State
 from podium.core.nodes import NodeFacts
 from podium.core.profile import Profile, read_profile
 from podium.core.session import SWITCHES

@@ -10,8 +10,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podium.core.model import ON_NODE, Constraints, Gang, Phase, Queue, State, Task, TaskClass
+from podium.core.attachments import Attachments
+from podium.core.constraints import Constraints
+from podium.core.model import ON_NODE, Budget, Gang, Phase, Queue, Quota, State, Task, TaskClass
 from podium.core.nodes import NodeFacts, Nodes
+from podium.core.peers import Peers
 from podium.core.resources import Dimensions, Request
 
 
@@ -34,6 +37,8 @@ class TaskFacts(msgspec.Struct, frozen=True):
     preempts: bool = True
     gated: bool = False
     protected: bool = False
+    labels: Mapping[str, str] = {}
+    started: float = 0.0
 
 
 class GangFacts(msgspec.Struct, frozen=True):
@@ -51,6 +56,7 @@ class GangFacts(msgspec.Struct, frozen=True):
     phase: Phase = Phase.PENDING
     preemptable: bool = True
     attributes: Mapping[str, str] = {}
+    profile: str = ""
 
 
 class Cluster:
@@ -59,9 +65,13 @@ class Cluster:
     def __init__(self) -> None:
         self.dimensions = Dimensions()
         self.nodes = Nodes(self.dimensions)
+        self.peers = Peers()
+        self.attachments = Attachments()
         self.queues: dict[str, Queue] = {}
         self.gangs: dict[str, Gang] = {}
         self.tasks: dict[str, Task] = {}
+        self.budgets: dict[str, Budget] = {}
+        self.quotas: dict[str, Quota] = {}
         self.on_row: dict[int, dict[str, Task]] = {}  # tasks that hold room, by row
         self._classes: dict[tuple[Request, Constraints], TaskClass] = {}
         self._homeless: dict[str, dict[str, Task]] = {}  # by the name of a node that is not there
@@ -75,6 +85,7 @@ class Cluster:
         if old is not None and old.uid != facts.uid:
             self.remove_node(facts.name)  # another machine under the same name
         row = self.nodes.put(facts)
+        self.attachments.put_limits(row, old.volume_limits if old is not None else {}, facts.volume_limits)
         for task in self._homeless.pop(facts.name, {}).values():
             self.assign(task, task.state, row)
 
@@ -85,6 +96,9 @@ class Cluster:
             self.assign(task, state, -1)
             if state is not State.PIPELINED:
                 self._homeless.setdefault(name, {})[task.id] = task
+        facts = self.nodes.facts[row]
+        if facts is not None:
+            self.attachments.put_limits(row, facts.volume_limits, {})
         self.nodes.remove(name)
 
     def put_queue(self, queue: Queue) -> None:
@@ -92,6 +106,25 @@ class Cluster:
 
     def remove_queue(self, id: str) -> None:
         self.queues.pop(id, None)
+
+    def put_budget(self, budget: Budget) -> None:
+        self.budgets[budget.id] = budget
+
+    def remove_budget(self, id: str) -> None:
+        self.budgets.pop(id, None)
+
+    def put_quota(self, quota: Quota) -> None:
+        self.quotas[quota.id] = quota
+
+    def remove_quota(self, id: str) -> None:
+        self.quotas.pop(id, None)
+
+    def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        self.peers.put_namespace(name, labels)
+
+    def settle(self) -> None:
+        """Before a session: terms that came since the last one are compared with all tasks, in one pass."""
+        self.peers.settle(self.tasks.values())
 
     def put_gang(self, facts: GangFacts) -> Gang:
         gang = self.gangs.get(facts.id)
@@ -110,6 +143,7 @@ class Cluster:
         gang.phase = facts.phase
         gang.preemptable = facts.preemptable
         gang.attributes = dict(facts.attributes)
+        gang.profile = facts.profile
         return gang
 
     def remove_gang(self, id: str) -> None:
@@ -122,16 +156,23 @@ class Cluster:
         """A task as it is now."""
         old = self.tasks.get(facts.id)
         cls = self.class_of(self.dimensions.request(facts.amounts), facts.constraints)
-        if old is not None and (old.cls is not cls or self._gang_of(old) != facts.gang or old.role != facts.role):
+        if old is not None and (
+            old.cls is not cls
+            or self._gang_of(old) != facts.gang
+            or old.role != facts.role
+            or old.labels != facts.labels
+        ):
             self.remove_task(facts.id)
             old = None
         if old is None:
-            task = Task(facts.id, facts.namespace, facts.name, cls, role=facts.role)
+            task = Task(facts.id, facts.namespace, facts.name, cls, role=facts.role, labels=facts.labels)
+            task.matches = self.peers.matches(task)
             self.tasks[facts.id] = task
         else:
             task = old
         task.priority = facts.priority
         task.created = facts.created
+        task.started = facts.started or facts.created
         task.preemptable = facts.preemptable
         task.preempts = facts.preempts
         task.protected = facts.protected
@@ -182,7 +223,8 @@ class Cluster:
         key = (request, constraints)
         found = self._classes.get(key)
         if found is None:
-            found = self._classes[key] = TaskClass(len(self._classes), request, constraints)
+            carries = self.peers.carried(constraints)
+            found = self._classes[key] = TaskClass(len(self._classes), request, constraints, carries)
         return found
 
     # --- the one place where room changes hands ----------------------------------------------------------------
@@ -202,6 +244,10 @@ class Cluster:
 
     def _book(self, task: Task, sign: int) -> None:
         nodes, request = self.nodes, task.cls.request
+        if task.matches or task.cls.carries:
+            self.peers.book(task, sign)
+        if task.cls.constraints.attachments:
+            self.attachments.book(task, sign)
         if task.state is State.PIPELINED:
             nodes.add(nodes.pipelined, task.row, request, sign)
             return

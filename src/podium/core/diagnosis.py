@@ -16,24 +16,31 @@ if TYPE_CHECKING:
 
 def diagnose(session: Session, task: Task) -> Refusal:
     """The refusal of a task for which no node can be found now."""
-    candidates = session.candidates(task.cls)
+    candidates = session.candidates(task)
     if candidates.refusal is not None:
         return candidates.refusal
     nodes = session.cluster.nodes
     if not len(nodes):
         return refuse(NO_NODES)
     causes: Counter[str] = Counter()
-    explainers = session.node_hooks("explain", task.cls)
-    for row in np.flatnonzero(nodes.live[: nodes.count] & ~candidates.static).tolist():
-        told = next(filter(None, (plugin.explain(task.cls, row) for plugin in explainers)), None)
-        causes[str(told) if told is not None else "node(s) were filtered out"] += 1
+    live = nodes.live[: nodes.count]
+    left = live.copy()
+    for plugin in session.node_hooks("refusals", task):
+        for refusal, rows in plugin.refusals(task):
+            taken = int(np.count_nonzero(left & rows))
+            if taken:
+                causes[str(refusal)] += taken
+                left &= ~rows
+    unexplained = int(np.count_nonzero(left & ~candidates.static))
+    if unexplained:
+        causes["node(s) were filtered out"] += unexplained
     idle = nodes.idle()
-    open_rows = candidates.static & nodes.live[: nodes.count]
+    open_rows = candidates.static & left
     for column, amount in task.cls.request.pairs:
         short = int(np.count_nonzero(open_rows & (idle[:, column] < amount)))
         if short:
             causes[f"Insufficient {session.cluster.dimensions.names[column]}"] += short
-    missing = len(nodes) - int(np.count_nonzero(nodes.live[: nodes.count]))
+    missing = len(nodes) - int(np.count_nonzero(live))
     if missing:
         causes["node(s) were not ready"] += missing
     listed = ", ".join(f"{count} {cause}" for cause, count in sorted(causes.items(), key=lambda item: item[0]))

@@ -1,11 +1,11 @@
-"""Conditions on a node's labels and name."""
+"""Conditions on labels of one thing, and tolerations.  Questions to all nodes at once are in `properties`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from podium.core.model import NodeTerm, Requirement, Toleration
-from podium.core.nodes import NodeFacts, Taint
+from podium.core.constraints import Requirement, Toleration
+from podium.core.properties import Taint, compares
 
 
 def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
@@ -21,22 +21,12 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            try:
-                number, limit = int(value or ""), int(requirement.values[0])
-            except (ValueError, IndexError):
-                return False
-            return number > limit if requirement.operator == "Gt" else number < limit
+            return value is not None and compares(requirement, value)
     return False
 
 
-def matches(term: NodeTerm, facts: NodeFacts) -> bool:
-    """All conditions of a term; a term without any matches nothing."""
-    if not term.labels and not term.names:
-        return False
-    named = {"metadata.name": facts.name}
-    return all(holds(each, facts.labels) for each in term.labels) and all(
-        holds(each, named) for each in term.names
-    )
+def all_hold(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
+    return all(holds(each, labels) for each in requirements)
 
 
 def tolerates(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:

@@ -12,6 +12,7 @@ from enum import IntEnum
 
 import msgspec
 
+from podium.core.constraints import Constraints, PodSelection
 from podium.core.resources import Request
 
 
@@ -46,55 +47,21 @@ class Phase(IntEnum):
     COMPLETED = 4
 
 
-class Requirement(msgspec.Struct, frozen=True):
-    """One condition on a label: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-class NodeTerm(msgspec.Struct, frozen=True):
-    """Conditions that must all hold, on labels and on the node's own name."""
-
-    labels: tuple[Requirement, ...] = ()
-    names: tuple[Requirement, ...] = ()
-
-
-class Toleration(msgspec.Struct, frozen=True):
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
-class Port(msgspec.Struct, frozen=True):
-    number: int
-    protocol: str = "TCP"
-    address: str = ""
-
-
-class Constraints(msgspec.Struct, frozen=True):
-    """What a spec asks of a node beside room.  Equal constraints and requests make one class."""
-
-    selector: tuple[tuple[str, str], ...] = ()
-    required: tuple[NodeTerm, ...] | None = None  # any of them; None asks for nothing, () can never hold
-    preferred: tuple[tuple[int, NodeTerm], ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
-    ports: tuple[Port, ...] = ()
-
-
 class TaskClass:
-    """Tasks that are alike to the scheduler."""
+    """Tasks that are alike to the scheduler.  `carries` are the columns of `peers` in which each of them counts."""
 
-    __slots__ = ("amounts", "columns", "constraints", "number", "request")
+    __slots__ = ("amounts", "best_effort", "carries", "columns", "constraints", "number", "request")
 
-    def __init__(self, number: int, request: Request, constraints: Constraints) -> None:
+    def __init__(
+        self, number: int, request: Request, constraints: Constraints, carries: tuple[int, ...] = ()
+    ) -> None:
         self.number = number
         self.request = request
         self.constraints = constraints
         self.columns = request.columns
         self.amounts = request.amounts
+        self.best_effort = request.best_effort
+        self.carries = carries
 
 
 class Task:
@@ -106,6 +73,8 @@ class Task:
         "gang",
         "gated",
         "id",
+        "labels",
+        "matches",
         "name",
         "namespace",
         "nominated",
@@ -115,6 +84,7 @@ class Task:
         "protected",
         "role",
         "row",
+        "started",
         "state",
         "suffix",
     )
@@ -133,14 +103,18 @@ class Task:
         preempts: bool = True,
         gated: bool = False,
         protected: bool = False,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         self.id = id
         self.namespace = namespace
         self.name = name
         self.cls = cls
+        self.labels: Mapping[str, str] = labels if labels is not None else {}
+        self.matches: tuple[int, ...] = ()  # the columns of `peers` whose terms look at this task
         self.role = role
         self.priority = priority
         self.created = created
+        self.started = created
         self.preemptable = preemptable
         self.preempts = preempts  # may push others out
         self.gated = gated
@@ -154,7 +128,7 @@ class Task:
 
     @property
     def best_effort(self) -> bool:
-        return self.cls.request.best_effort
+        return self.cls.best_effort
 
     def __repr__(self) -> str:
         return f"<Task {self.namespace}/{self.name} {self.state.name}>"
@@ -191,6 +165,7 @@ class Gang:
         self.phase = phase
         self.preemptable = preemptable
         self.attributes = dict(attributes or {})
+        self.profile = ""  # whose gang it is: only that profile decides on it
         self.tasks: dict[str, Task] = {}
         self.counts = [0] * len(State)
         self.role_counts: dict[str, list[int]] = {}
@@ -242,6 +217,15 @@ class Gang:
         return f"<Gang {self.id} {self.phase.name} {self.ready}/{self.minimum}>"
 
 
+class NodeGroups(msgspec.Struct, frozen=True):
+    """Which groups of nodes a queue wants or shuns."""
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    anti_required: tuple[str, ...] = ()
+    anti_preferred: tuple[str, ...] = ()
+
+
 class Queue(msgspec.Struct):
     """One node of the tree of queues.  Resources are by name; an absent name in `capability` is no limit."""
 
@@ -258,3 +242,21 @@ class Queue(msgspec.Struct):
     fifo: bool = False
     created: float = 0.0
     attributes: dict[str, str] = {}
+    groups: NodeGroups | None = None
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How many tasks of a selection may be disturbed now."""
+
+    id: str
+    selection: PodSelection
+    allowed: int = 0
+
+
+class Quota(msgspec.Struct, frozen=True):
+    """What a namespace may hold and holds, by name as the quota spells it."""
+
+    id: str
+    namespace: str
+    hard: Mapping[str, int] = {}
+    used: Mapping[str, int] = {}

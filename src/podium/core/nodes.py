@@ -18,13 +18,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.core.properties import Properties, Taint
 from podium.core.resources import PODS, Dimensions, Request, Vector
-
-
-class Taint(msgspec.Struct, frozen=True):
-    key: str
-    effect: str
-    value: str = ""
 
 
 class NodeFacts(msgspec.Struct, frozen=True):
@@ -37,6 +32,8 @@ class NodeFacts(msgspec.Struct, frozen=True):
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     ready: bool = True
+    images: Mapping[str, int] = {}  # by name, with their sizes
+    volume_limits: Mapping[str, int] = {}  # by driver; one that is not named has no limit
 
 
 _FIRST_ROWS = 64
@@ -49,6 +46,7 @@ class Nodes:
         self.dimensions = dimensions
         self.version = 0
         self.facts: list[NodeFacts | None] = []
+        self.properties = Properties()
         self.rows: dict[str, int] = {}
         self.live: NDArray[np.bool_] = np.zeros(_FIRST_ROWS, dtype=bool)  # there, ready and not being left
         self.ranks: NDArray[np.int64] = np.zeros(_FIRST_ROWS, dtype=np.int64)  # order of names, for ties
@@ -81,6 +79,7 @@ class Nodes:
         self.facts[row] = facts
         if old == facts:
             return row
+        self.properties.put(row, old, facts)
         columns = {self.dimensions.column(name): amount for name, amount in facts.allocatable.items()}
         self.widen()
         self.allocatable[row] = 0
@@ -94,6 +93,7 @@ class Nodes:
     def remove(self, name: str) -> None:
         """Takes a node out.  Its tasks must have been taken off it."""
         row = self.rows.pop(name)
+        self.properties.put(row, self.facts[row], None)
         self.facts[row] = None
         self.live[row] = False
         for column in (self.allocatable, self.used, self.releasing, self.pipelined):

@@ -26,6 +26,17 @@ Evaluate = Callable[[Index, Index], Scores]
 _LEVELS_AT_ONCE = 8
 
 
+def best_row(scores: Scores, ranks: Index) -> int | None:
+    """The place of the best score; ties by rank; None when nothing is possible."""
+    if not len(scores):
+        return None
+    best = scores.max()
+    if best == -np.inf:
+        return None
+    level = np.flatnonzero(scores == best)
+    return int(level[0] if len(level) == 1 else level[np.argmin(ranks[level])])
+
+
 def best_rows(scores: Scores, ranks: Index, count: int) -> Index:
     """The `count` best rows (fewer if fewer are possible), best first; ties by rank."""
     possible = np.flatnonzero(scores > -np.inf)
@@ -49,7 +60,8 @@ def place(scores: Scores, ranks: Index, count: int, evaluate: Evaluate) -> list[
     `scores` holds the score of a first task on every row.  Shorter than `count` when the room ends.
     """
     if count == 1:
-        return [int(row) for row in best_rows(scores, ranks, 1)]
+        row = best_row(scores, ranks)
+        return [] if row is None else [row]
     rows = best_rows(scores, ranks, count)
     if len(rows) == 0:
         return []

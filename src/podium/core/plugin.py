@@ -9,14 +9,18 @@ Three grades of hooks on nodes.  The method a plugin implements states the grade
    Evaluated once for a class and a version of the node set.
 2. `mask_rows`, `score_rows`: a function of the class and of each row's own numbers.  After a placement only that
    row is evaluated again, so a gang of equal tasks is a few vector operations.
-3. `predicate`, `node_order`, `batch_node_order`: one task and one node at a time, or a look at other nodes.  The
-   first two are asked best-first and only as far as they can still change the choice; a class to which a batch
-   order applies is placed one task at a time.
+3. `predicate`, `node_order`: one task and one node at a time.  Asked best-first, only as far as an answer can still
+   change the choice, and answers are kept until the node changes.
+   `batch_predicate`, `batch_node_order`: a look at all nodes together, again for each task.  Tasks to which one
+   applies are placed one at a time, still on vectors.
+
+Where a hook takes a task it stands for all tasks of its kind: those of the same class for which every plugin's
+`kind` says the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -201,28 +205,36 @@ class Plugin:
 
     # --- nodes -----------------------------------------------------------------------------------------------
 
-    def applies(self, cls: TaskClass) -> bool:
-        """Whether this plugin's node hooks have anything to say on a class: one that does not costs nothing."""
+    def kind(self, task: Task) -> Hashable:
+        """What the node hooks look at beside the class, such as the queue: tasks are alike when this is equal."""
+        return None
+
+    def applies(self, hook: str, task: Task) -> bool:
+        """Whether a node hook has anything to say on a task's kind: one that does not costs nothing."""
         return True
 
-    def pre_predicate(self, cls: TaskClass) -> Refusal | None:
+    def pre_predicate(self, task: Task) -> Refusal | None:
         """Before any node is looked at: why no node can do."""
         return None
 
-    def mask(self, cls: TaskClass, session: Session) -> Mask:
-        """Grade 1: which nodes can take the class as far as their properties go."""
+    def mask(self, task: Task, session: Session) -> Mask:
+        """Grade 1: which nodes can take the kind as far as their properties go."""
         raise AssertionError("only called when overridden")
 
     def mask_rows(self, cls: TaskClass, rows: Rows) -> Mask:
         """Grade 2: which rows can take one more, as far as their own numbers go."""
         raise AssertionError("only called when overridden")
 
+    def batch_predicate(self, task: Task, later: bool) -> Mask:
+        """Grade 3: which of all nodes can take this task, seen together; `later`: once those leaving have left."""
+        raise AssertionError("only called when overridden")
+
     def predicate(self, task: Task, row: int) -> Refusal | None:
         """Grade 3: may this task go to this node?"""
         return None
 
-    def score(self, cls: TaskClass, session: Session) -> Scores:
-        """Grade 1: how much each node suits the class, 0 to 100 times the plugin's weight."""
+    def score(self, task: Task, session: Session) -> Scores:
+        """Grade 1: how much each node suits the kind, 0 to 100 times the plugin's weight."""
         raise AssertionError("only called when overridden")
 
     def score_rows(self, cls: TaskClass, rows: Rows) -> Scores:
@@ -248,6 +260,6 @@ class Plugin:
 
     # --- explanation -----------------------------------------------------------------------------------------
 
-    def explain(self, cls: TaskClass, row: int) -> Refusal | None:
-        """Why this plugin's masks leave a row out, for the diagnosis of a pending task."""
-        return None
+    def refusals(self, task: Task) -> Iterable[tuple[Refusal, Mask]]:
+        """Why this plugin's masks leave rows out, each reason with its rows: for the diagnosis of a pending task."""
+        return ()

@@ -17,15 +17,22 @@ from podium.core.nodes import Nodes
 class Rows:
     """Rows of the table, with imagined additions."""
 
-    __slots__ = ("_cls", "_nodes", "added", "index")
+    __slots__ = ("_cls", "_nodes", "added", "index", "later")
 
     def __init__(
-        self, nodes: Nodes, cls: TaskClass, index: NDArray[np.int64] | slice, added: NDArray[np.int64] | int = 0
+        self,
+        nodes: Nodes,
+        cls: TaskClass,
+        index: NDArray[np.int64],
+        added: NDArray[np.int64] | int = 0,
+        *,
+        later: bool = False,
     ) -> None:
         self._nodes = nodes
         self._cls = cls
         self.index = index
         self.added = added
+        self.later = later  # as it will be once those that are leaving have left
 
     def allocatable(self, column: int) -> NDArray[np.int64]:
         found: NDArray[np.int64] = self._nodes.allocatable[self.index, column]
@@ -45,9 +52,9 @@ class Rows:
         promised: NDArray[np.int64] = self._nodes.pipelined[self.index, column]
         return self.idle(column) + leaving - promised
 
-    def fits(self, *, future: bool = False) -> NDArray[np.bool_]:
+    def fits(self) -> NDArray[np.bool_]:
         """Which rows take one more task of the class."""
         result: NDArray[np.bool_] = self._nodes.live[self.index].copy()
         for column, amount in self._cls.request.pairs:
-            result &= (self.future_idle(column) if future else self.idle(column)) >= amount
+            result &= (self.future_idle(column) if self.later else self.idle(column)) >= amount
         return result

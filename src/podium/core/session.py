@@ -13,7 +13,7 @@ How opinions combine follows Volcano, tier by tier:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from podium.core.candidates import Candidates
 from podium.core.cluster import Cluster
 from podium.core.decisions import Decision, QueueFault, Refuse
-from podium.core.model import Gang, Queue, Task, TaskClass
+from podium.core.model import Gang, Queue, Task
 from podium.core.plugin import Arguments, Placed, Plugin, Vote
 from podium.core.resources import Vector
 from podium.core.statement import Statement
@@ -54,6 +54,8 @@ SWITCHES = {
     "mask": "enablePredicate",
     "mask_rows": "enablePredicate",
     "predicate": "enablePredicate",
+    "batch_predicate": "enablePredicate",
+    "refusals": "enablePredicate",
     "score": "enableNodeOrder",
     "score_rows": "enableNodeOrder",
     "node_order": "enableNodeOrder",
@@ -96,11 +98,15 @@ class Session:
         self.actions = tuple(actions)
         self.decisions: list[Decision] = []
         self.held: list[Statement] = []  # gangs that are whole once others have left: kept until the end
-        self.touched: list[int] = []  # rows in the order in which they changed, for what is cached by class
+        self.keep_answers = True  # what a hook said of a node stands until the node changes
+        self.tick = 0  # moves with every change of a row
+        self._stamps: NDArray[np.int64] = np.zeros(cluster.nodes.count, dtype=np.int64)  # the tick of each row
         self._arguments = arguments or {}
         self._tiers = tiers
         self._hooks: dict[str, list[list[Plugin]]] = {}
-        self._candidates: dict[int, Candidates] = {}
+        self._candidates: dict[Hashable, Candidates] = {}
+        self._kinds = self._all("kind")
+        cluster.settle()
         cluster.nodes.widen()
         self.total: Vector = cluster.nodes.total()
         self.queues = dict(cluster.queues)
@@ -123,9 +129,13 @@ class Session:
     def statement(self) -> Statement:
         return Statement(self)
 
-    def touch(self, row: int) -> None:
-        if row >= 0:
-            self.touched.append(row)
+    def touch(self, rows: Sequence[int]) -> None:
+        """Rows have changed: what is known of them is looked at again when it is next needed."""
+        self.tick += 1
+        self._stamps[rows] = self.tick
+
+    def touched_since(self, tick: int) -> NDArray[np.int64]:
+        return np.flatnonzero(self._stamps > tick)
 
     def refuse(self, gang: Gang, refusal: Refusal, task: Task | None = None) -> None:
         self.decisions.append(Refuse(gang.id, refusal, task.id if task is not None else ""))
@@ -282,11 +292,22 @@ class Session:
 
     # --- nodes -------------------------------------------------------------------------------------------------
 
-    def candidates(self, cls: TaskClass) -> Candidates:
-        """Where a class can go and how good each place is, kept up to date with what has been placed."""
-        found = self._candidates.get(cls.number)
+    def kind(self, task: Task) -> Hashable:
+        """What makes tasks equal to all node hooks: the class, and what else a plugin looks at."""
+        if not self._kinds:
+            return task.cls.number
+        return (task.cls.number, *(plugin.kind(task) for plugin in self._kinds))
+
+    def alike(self, left: Task, right: Task) -> bool:
+        """Whether two tasks are equal to all node hooks."""
+        return left.cls is right.cls and all(plugin.kind(left) == plugin.kind(right) for plugin in self._kinds)
+
+    def candidates(self, task: Task) -> Candidates:
+        """Where a kind of tasks can go and how good each place is, kept up to date with what has been placed."""
+        kind = self.kind(task)
+        found = self._candidates.get(kind)
         if found is None:
-            found = self._candidates[cls.number] = Candidates(self, cls)
+            found = self._candidates[kind] = Candidates(self, task)
         found.refresh()
         return found
 
@@ -297,9 +318,9 @@ class Session:
                 return chosen
         return None
 
-    def node_hooks(self, hook: str, cls: TaskClass) -> list[Plugin]:
-        """The plugins whose node hook concerns a class."""
-        return [plugin for plugin in self._all(hook) if plugin.applies(cls)]
+    def node_hooks(self, hook: str, task: Task) -> list[Plugin]:
+        """The plugins whose node hook concerns a kind of tasks."""
+        return [plugin for plugin in self._all(hook) if plugin.applies(hook, task)]
 
 
 def _by(left: Any, right: Any) -> int:

@@ -56,10 +56,11 @@ class Statement:
         """Undoes everything since a checkpoint, last change first."""
         while len(self._steps) > mark:
             step = self._steps.pop()
+            # Places that were left and places that are taken again: a task is in one of the two at least.
+            self._session.touch([task.row for task in step.tasks if task.row >= 0])
             for task, (state, row) in zip(step.tasks, step.before, strict=True):
-                self._session.touch(task.row)
                 self._session.cluster.assign(task, state, row)
-                self._session.touch(row)
+            self._session.touch([row for _, row in step.before if row >= 0])
             self._tell(step, undone=True)
 
     def commit(self) -> None:
@@ -99,10 +100,10 @@ class Statement:
     def _change(self, tasks: Sequence[Task], state: State, rows: Sequence[int], why: str = "") -> None:
         before = [(task.state, task.row) for task in tasks]
         step = _Step(tasks[0].gang, tasks, before, state, why)
-        assign, touch = self._session.cluster.assign, self._session.touch
+        assign = self._session.cluster.assign
         for task, row in zip(tasks, rows, strict=True):
             assign(task, state, row)
-            touch(row)
+        self._session.touch(rows)
         self._steps.append(step)
         self._tell(step, undone=False)
 

@@ -58,13 +58,13 @@ class Allocate(Action):
         statement = session.statement()
         refusal: Refusal | None = None
         while tasks:
-            batch = _equal_tasks(tasks, session.shortfall(gang))
+            batch = _equal_tasks(session, tasks, session.shortfall(gang))
             placed, cause = self._place(session, queue, batch, statement)
             for _ in range(placed):
                 tasks.popleft()
             if cause is not None:
                 refusal = refusal or cause
-                _drop_like(tasks, batch[0])
+                _drop_like(session, tasks, batch[0])
             elif session.ready(gang):
                 break
         if session.ready(gang):
@@ -89,7 +89,7 @@ class Allocate(Action):
         room = session.headroom(queue, batch)
         if room == 0:
             return 0, session.allocatable(queue, batch[0])
-        candidates = session.candidates(batch[0].cls)
+        candidates = session.candidates(batch[0])
         first = batch[0]
         if first.nominated >= 0 and candidates.fits(first, first.nominated):
             statement.place([first], [first.nominated])
@@ -112,19 +112,19 @@ def _placeable(gang: Gang) -> Iterator[Task]:
             yield task
 
 
-def _equal_tasks(tasks: deque[Task], count: int) -> list[Task]:
+def _equal_tasks(session: Session, tasks: deque[Task], count: int) -> list[Task]:
     """The first tasks in line as far as they are alike, `count` at the most."""
     first = tasks[0]
     batch: list[Task] = []
     for task in tasks:
-        if len(batch) == count or task.cls is not first.cls or task.role != first.role or task.nominated >= 0:
+        if len(batch) == count or task.role != first.role or task.nominated >= 0 or not session.alike(first, task):
             break
         batch.append(task)
     return batch or [first]
 
 
-def _drop_like(tasks: deque[Task], failed: Task) -> None:
+def _drop_like(session: Session, tasks: deque[Task], failed: Task) -> None:
     """What is like a task that found no place will find none either in this turn."""
-    kept = [task for task in tasks if task.cls is not failed.cls]
+    kept = [task for task in tasks if not session.alike(failed, task)]
     tasks.clear()
     tasks.extend(kept)

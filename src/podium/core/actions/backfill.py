@@ -23,7 +23,7 @@ class Backfill(Action):
                 if task.state is State.PENDING and task.best_effort and not task.gated
             ]
             for task in session.sorted_tasks(waiting):
-                rows = session.candidates(task.cls).choose([task])
+                rows = session.candidates(task).choose([task])
                 if not rows:
                     session.refuse(gang, diagnose(session, task), task)
                     continue

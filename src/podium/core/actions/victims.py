@@ -31,7 +31,7 @@ def make_room(
     The limits of the queue are looked at after each eviction: what leaves may be what filled it, or one above it.
     """
     queue = session.queues[task.gang.queue]
-    candidates = session.candidates(task.cls)
+    candidates = session.candidates(task)
     order = _victim_key(session, queue)
     if session.allocatable(queue, task) is None:
         free = candidates.choose_later(task)
@@ -58,7 +58,7 @@ def make_room(
 def _possible_rows(session: Session, task: Task) -> list[int]:
     """Rows whose properties suit the task, best first; room is what is being made."""
     nodes = session.cluster.nodes
-    candidates = session.candidates(task.cls)
+    candidates = session.candidates(task)
     ranks = nodes.order()
     rows = [row for row in range(nodes.count) if candidates.static[row]]
     scores = candidates.suitability

@@ -1,17 +1,29 @@
-"""nodeorder: the scores that kube-scheduler's users know, each 0 to 100 times its weight."""
+"""nodeorder: the scores that kube-scheduler's users know, each 0 to 100 times its weight.
+
+properties (grade 1)       nodeaffinity, imagelocality
+a row's filling (grade 2)  leastrequested, mostrequested, balancedresource
+all nodes (grade 3)        podaffinity, podtopologyspread, tainttoleration: their scores are relative to the
+                           best and the worst of the possible nodes, so each applies only to tasks for which
+                           nodes can differ in it
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from podium.core.labels import matches
-from podium.core.model import TaskClass
+from podium.core import affinity, spread
+from podium.core.labels import tolerates
+from podium.core.model import Task, TaskClass
 from podium.core.plugin import MAX_NODE_SCORE, Arguments, Plugin, Scores
+from podium.core.plugins.predicates import eligible
+from podium.core.properties import Shade
 from podium.core.resources import CPU, MEMORY
 from podium.core.rows import Rows
 from podium.core.session import Session
 
 _BALANCED = ("cpu", "memory", "nvidia.com/gpu")
+_SMALL_IMAGES, _LARGE_IMAGE = 23 << 20, 1000 << 20  # below the one locality is no help, above the other no more
 
 
 class NodeOrder(Plugin):
@@ -23,43 +35,129 @@ class NodeOrder(Plugin):
         self._most = arguments.number("mostrequested.weight", 0)
         self._balanced = arguments.number("balancedresource.weight", 1)
         self._affinity = arguments.number("nodeaffinity.weight", 2)
+        self._peer_affinity = arguments.number("podaffinity.weight", 2)
+        self._taints = arguments.number("tainttoleration.weight", 3)
+        self._images = arguments.number("imagelocality.weight", 1)
+        self._spread = arguments.number("podtopologyspread.weight", 2)
         self._columns: list[int] = []
 
     def on_session_open(self, session: Session) -> None:
         dimensions = session.cluster.dimensions
         self._columns = [column for name in _BALANCED if (column := dimensions.find(name)) is not None]
+        self._nodes = session.cluster.nodes
+        self._peers = session.cluster.peers
+        self._properties = session.cluster.nodes.properties
 
-    def score(self, cls: TaskClass, session: Session) -> Scores:
-        """Preferred node affinity: the weights of the terms that a node meets."""
-        nodes = session.cluster.nodes
-        result: Scores = np.zeros(nodes.count)
-        if not cls.constraints.preferred or not self._affinity:
-            return result
-        for row, facts in enumerate(nodes.facts):
-            if facts is not None:
-                result[row] = self._affinity * sum(
-                    weight for weight, term in cls.constraints.preferred if matches(term, facts)
+    def applies(self, hook: str, task: Task) -> bool:
+        wanted = task.cls.constraints
+        match hook:
+            case "score":
+                known = self._properties.images
+                return bool(
+                    (self._affinity and wanted.preferred)
+                    or (self._images and any(known.get(image) for image in wanted.images))
                 )
+            case "score_rows":
+                return bool(self._least or self._most or self._balanced)
+            case "batch_node_order":
+                return self._prefers_peers(task) or self._prefers_even(task) or self._avoids_taints(task)
+        return True
+
+    # --- properties --------------------------------------------------------------------------------------------
+
+    def score(self, task: Task, session: Session) -> Scores:
+        properties, wanted = self._properties, task.cls.constraints
+        result: Scores = np.zeros(properties.count)
+        if self._affinity:
+            for weight, term in wanted.preferred:
+                result += self._affinity * weight * properties.matching(term)
+        if self._images and wanted.images:
+            result += self._images * self._locality(wanted.images)
         return result
 
+    def _locality(self, images: tuple[str, ...]) -> Scores:
+        """How much of the images is there already, less where few nodes have them: those would all be overrun."""
+        there: Scores = np.zeros(self._properties.count)
+        for image in images:
+            rows = self._properties.images.get(image)
+            if rows:
+                part = len(rows) / max(1, len(self._nodes))
+                there[np.fromiter(rows.keys(), np.int64, len(rows))] += np.floor(
+                    np.fromiter(rows.values(), np.float64, len(rows)) * part
+                )
+        enough = _LARGE_IMAGE * len(images)
+        kept = np.clip(there, _SMALL_IMAGES, enough)
+        result: Scores = np.floor(MAX_NODE_SCORE * (kept - _SMALL_IMAGES) / (enough - _SMALL_IMAGES))
+        return result
+
+    # --- a row's filling ---------------------------------------------------------------------------------------
+
     def score_rows(self, cls: TaskClass, rows: Rows) -> Scores:
-        parts = [self._fraction(cls, rows, column) for column in (CPU, MEMORY)]
-        total: Scores = np.zeros(len(parts[0]))
+        cpu, memory = self._fraction(cls, rows, CPU), self._fraction(cls, rows, MEMORY)
+        total: Scores = np.zeros(len(cpu))
         if self._least:
-            free = sum((np.where(part <= 1, 1 - part, 0.0) for part in parts), np.zeros(len(total)))
-            total += self._least * MAX_NODE_SCORE * free / len(parts)
+            total += self._least * MAX_NODE_SCORE / 2 * (np.maximum(1 - cpu, 0) + np.maximum(1 - memory, 0))
         if self._most:
-            full = sum((np.where(part <= 1, part, 0.0) for part in parts), np.zeros(len(total)))
-            total += self._most * MAX_NODE_SCORE * full / len(parts)
+            full = np.where(cpu <= 1, cpu, 0.0) + np.where(memory <= 1, memory, 0.0)
+            total += self._most * MAX_NODE_SCORE / 2 * full
         if self._balanced:
-            chosen = [c for c in self._columns if c in (CPU, MEMORY) or cls.request.amount(c)]
-            shares = np.array([np.minimum(self._fraction(cls, rows, column), 1.0) for column in chosen])
-            total += self._balanced * MAX_NODE_SCORE * (1 - shares.std(axis=0))
+            others = [column for column in self._columns if column > MEMORY and cls.request.amount(column)]
+            shares = [cpu, memory, *(self._fraction(cls, rows, column) for column in others)]
+            total += self._balanced * MAX_NODE_SCORE * (1 - _deviation(shares))
         return total
 
     def _fraction(self, cls: TaskClass, rows: Rows, column: int) -> Scores:
         """How full a row would be; a row that has none of it counts as full."""
         capacity = rows.allocatable(column)
         wanted = rows.used(column) + cls.request.amount(column)
-        result: Scores = np.where(capacity > 0, wanted / np.maximum(capacity, 1), 1.0)
-        return result
+        if capacity.all():
+            result: Scores = wanted / capacity
+            return result
+        return np.where(capacity > 0, wanted / np.maximum(capacity, 1), 1.0)
+
+    # --- all nodes ---------------------------------------------------------------------------------------------
+
+    def _prefers_peers(self, task: Task) -> bool:
+        return bool(self._peer_affinity) and (
+            bool(task.cls.constraints.preferred_peers) or self._peers.drawn(task)
+        )
+
+    def _prefers_even(self, task: Task) -> bool:
+        return bool(self._spread) and bool(spread.soft(task))
+
+    def _avoids_taints(self, task: Task) -> bool:
+        return bool(self._taints) and self._properties.any_shade(lambda shade: _disliked(shade, task) > 0)
+
+    def batch_node_order(self, task: Task, rows: NDArray[np.int64]) -> Scores:
+        total: Scores = np.zeros(len(rows))
+        if self._prefers_peers(task):
+            weights = affinity.attraction(self._peers, self._properties, task)[rows]
+            low, high = weights.min(), weights.max()
+            if high > low:
+                total += self._peer_affinity * np.floor(MAX_NODE_SCORE * (weights - low) / (high - low))
+        if self._prefers_even(task):
+            wanted = task.cls.constraints
+            total += self._spread * spread.evenness(
+                self._peers, self._properties, task, rows, lambda each: eligible(self._properties, wanted, each)
+            )
+        if self._avoids_taints(task):
+            counts = np.array([_disliked(shade, task) for shade in self._properties.shades])
+            disliked = counts[self._properties.shade_of[rows]]
+            worst = max(1, int(disliked.max()))
+            total += self._taints * (MAX_NODE_SCORE - np.floor(MAX_NODE_SCORE * disliked / worst))
+        return total
+
+
+def _deviation(shares: list[Scores]) -> Scores:
+    """The standard deviation of some shares of each row, none of them above one."""
+    capped = [np.minimum(share, 1.0) for share in shares]
+    result: Scores = np.abs(capped[0] - capped[1]) / 2 if len(capped) == 2 else np.std(capped, axis=0)
+    return result
+
+
+def _disliked(shade: Shade, task: Task) -> int:
+    """Taints that a node would rather not have such a task for."""
+    tolerations = task.cls.constraints.tolerations
+    return sum(
+        1 for taint in shade.taints if taint.effect == "PreferNoSchedule" and not tolerates(tolerations, taint)
+    )

@@ -1,18 +1,51 @@
-"""predicates: which nodes can take a task at all, as kube-scheduler's filters say it."""
+"""predicates: which nodes can take a task at all, as kube-scheduler's filters say it.
+
+properties of nodes (grade 1)     cordon, node affinity and selector, taints, volumes and their zones
+a row's own holdings (grade 2)    host ports, limits of volume drivers; room itself is the kernel's
+who is where (grade 3)            pod affinity and topology spread, for tasks with or under such terms only
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterator
+
 import numpy as np
 
-from podium.core.labels import matches, tolerates
-from podium.core.model import Constraints, TaskClass
-from podium.core.nodes import NodeFacts, Taint
-from podium.core.plugin import Arguments, Mask, Plugin
+from podium.core import affinity, spread
+from podium.core.constraints import Constraints, Spread
+from podium.core.labels import tolerates
+from podium.core.model import Task, TaskClass
+from podium.core.peers import HERE_OR_COMING, STAYING
+from podium.core.plugin import MAX_NODE_SCORE, Arguments, Mask, Plugin, Scores
+from podium.core.properties import Properties, Shade, Taint
+from podium.core.rows import Rows
 from podium.core.session import Session
-from podium.reasons import CORDONED, SELECTOR, TAINT, Refusal, refuse
+from podium.reasons import (
+    ANTI_AFFINITY,
+    CORDONED,
+    DEVICE_CLAIM,
+    PEER_AFFINITY,
+    PEER_ANTI_AFFINITY,
+    PORT,
+    SELECTOR,
+    SPREAD,
+    TAINT,
+    UNBOUND_VOLUME,
+    VOLUME_LIMIT,
+    VOLUME_REACH,
+    VOLUME_ZONE,
+    Refusal,
+    refuse,
+)
 
 _BLOCKING = ("NoSchedule", "NoExecute")
 _CORDON = Taint("node.kubernetes.io/unschedulable", "NoSchedule")
+_ZONE_LABELS = (
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
 
 
 class Predicates(Plugin):
@@ -21,35 +54,205 @@ class Predicates(Plugin):
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy=hierarchy)
         self._affinity = arguments.flag("predicate.NodeAffinityEnable", True)
+        self._ports = arguments.flag("predicate.NodePortsEnable", True)
         self._taints = arguments.flag("predicate.TaintTolerationEnable", True)
+        self._peer_affinity = arguments.flag("predicate.PodAffinityEnable", True)
+        self._volume_limits = arguments.flag("predicate.NodeVolumeLimitsEnable", True)
+        self._volume_zone = arguments.flag("predicate.VolumeZoneEnable", True)
+        self._spread = arguments.flag("predicate.PodTopologySpreadEnable", True)
+        self._volume_binding = arguments.flag("predicate.VolumeBindingEnable", True)
+        self._volume_weight = arguments.number("volumebinding.weight", 1)
 
     def on_session_open(self, session: Session) -> None:
-        self._nodes = session.cluster.nodes
+        self._peers = session.cluster.peers
+        self._attachments = session.cluster.attachments
+        self._properties = session.cluster.nodes.properties
 
-    def mask(self, cls: TaskClass, session: Session) -> Mask:
-        result: Mask = np.zeros(session.cluster.nodes.count, dtype=bool)
-        for row, facts in enumerate(session.cluster.nodes.facts):
-            if facts is not None:
-                result[row] = self._refusal(cls.constraints, facts) is None
-        return result
+    def kind(self, task: Task) -> Hashable:
+        return task.matches
 
-    def explain(self, cls: TaskClass, row: int) -> Refusal | None:
-        facts = self._nodes.facts[row]
-        return None if facts is None else self._refusal(cls.constraints, facts)
+    def applies(self, hook: str, task: Task) -> bool:
+        wanted = task.cls.constraints
+        match hook:
+            case "mask_rows":
+                return bool((self._ports and wanted.ports) or (self._volume_limits and wanted.attachments))
+            case "batch_predicate":
+                return (self._peer_affinity and affinity.concerns(self._peers, task)) or (
+                    self._spread and bool(spread.hard(task))
+                )
+            case "score":
+                return self._volume_binding and any(
+                    option.fullness for claim in wanted.claims for option in claim.options
+                )
+        return True
 
-    def _refusal(self, wanted: Constraints, facts: NodeFacts) -> Refusal | None:
-        if facts.unschedulable and not tolerates(wanted.tolerations, _CORDON):
-            return refuse(CORDONED)
-        if self._affinity and not _selected(wanted, facts):
-            return refuse(SELECTOR)
-        if self._taints:
-            for taint in facts.taints:
-                if taint.effect in _BLOCKING and not tolerates(wanted.tolerations, taint):
-                    return refuse(TAINT, taint=f"{{{taint.key}: {taint.value}}}")
+    # --- before any node -------------------------------------------------------------------------------------
+
+    def pre_predicate(self, task: Task) -> Refusal | None:
+        wanted = task.cls.constraints
+        if wanted.device_claims:
+            return refuse(DEVICE_CLAIM, claims=", ".join(wanted.device_claims))
+        if wanted.unbound and self._volume_binding:
+            return refuse(UNBOUND_VOLUME, claims=", ".join(wanted.unbound))
         return None
 
+    # --- properties of nodes -----------------------------------------------------------------------------------
 
-def _selected(wanted: Constraints, facts: NodeFacts) -> bool:
-    if any(facts.labels.get(key) != value for key, value in wanted.selector):
-        return False
-    return wanted.required is None or any(matches(term, facts) for term in wanted.required)
+    def mask(self, task: Task, session: Session) -> Mask:
+        result: Mask = np.ones(self._properties.count, dtype=bool)
+        for _, passing in self._filters(task.cls.constraints):
+            result &= passing()
+        return result
+
+    def _filters(self, wanted: Constraints) -> Iterator[tuple[Refusal, Callable[[], Mask]]]:
+        """The filters that concern a spec, in kube-scheduler's order, each with its reason."""
+        properties = self._properties
+        yield (
+            refuse(CORDONED),
+            lambda: properties.shaded(lambda shade: not shade.unschedulable or _uncordoned(wanted)),
+        )
+        if self._affinity and (wanted.selector or wanted.required is not None):
+            yield refuse(SELECTOR), lambda: selected(properties, wanted)
+        if self._taints:
+            yield refuse(TAINT, taint=""), lambda: tolerated(properties, wanted)
+        if self._volume_binding and wanted.claims:
+            yield refuse(VOLUME_REACH), lambda: _reached(properties, wanted)
+        if self._volume_zone and wanted.zones:
+            yield refuse(VOLUME_ZONE), lambda: _in_zone(properties, wanted)
+
+    def score(self, task: Task, session: Session) -> Scores:
+        """Of the volumes within a node's reach, the closer fit wastes less."""
+        properties, claims = self._properties, task.cls.constraints.claims
+        total: Scores = np.zeros(properties.count)
+        for claim in claims:
+            best: Scores = np.zeros(properties.count)
+            for option in claim.options:
+                reached = True if option.terms is None else properties.matching_any(option.terms)
+                best = np.maximum(best, np.where(reached, option.fullness, 0.0))
+            total += best
+        return self._volume_weight * MAX_NODE_SCORE * total / max(1, len(claims))
+
+    # --- a row's own holdings ------------------------------------------------------------------------------------
+
+    def mask_rows(self, cls: TaskClass, rows: Rows) -> Mask:
+        result: Mask = np.ones(len(rows.index), dtype=bool)
+        if self._ports and cls.constraints.ports:
+            result &= np.asarray(rows.added) == 0  # the second of a class would want the first one's ports
+            result &= ~self._taken(cls, later=rows.later)[rows.index]
+        if self._volume_limits and cls.constraints.attachments:
+            result &= self._attachments.room(cls.constraints.attachments, rows.index, rows.added)
+        return result
+
+    def _taken(self, cls: TaskClass, *, later: bool) -> Mask:
+        taken: Mask = np.zeros(self._properties.count, dtype=bool)
+        for port in cls.constraints.ports:
+            for column in self._peers.conflicting(port):
+                counts = self._peers.counts(column, STAYING if later else HERE_OR_COMING, len(taken))
+                if counts is not None:
+                    taken |= counts > 0
+        return taken
+
+    # --- who is where --------------------------------------------------------------------------------------------
+
+    def batch_predicate(self, task: Task, later: bool) -> Mask:
+        refused: Mask = np.zeros(self._properties.count, dtype=bool)
+        for _, rows in self._peer_refusals(task, later=later):
+            refused |= rows
+        return ~refused
+
+    def _peer_refusals(self, task: Task, *, later: bool) -> Iterator[tuple[Refusal, Mask]]:
+        peers, properties, wanted = self._peers, self._properties, task.cls.constraints
+        if self._spread and spread.hard(task):
+            yield refuse(SPREAD), spread.crowded(peers, properties, task, self._eligible(wanted))
+        if not self._peer_affinity:
+            return
+        if wanted.affinity:
+            yield refuse(PEER_AFFINITY), affinity.lonely(peers, properties, task, later=later)
+        if wanted.anti_affinity:
+            yield refuse(PEER_ANTI_AFFINITY), affinity.shunned(peers, properties, task, later=later)
+        if peers.concerned(task):
+            yield refuse(ANTI_AFFINITY), affinity.kept_out(peers, properties, task, later=later)
+
+    def _eligible(self, wanted: Constraints) -> Callable[[Spread], Mask]:
+        return lambda each: eligible(self._properties, wanted, each)
+
+    # --- explanation ---------------------------------------------------------------------------------------------
+
+    def refusals(self, task: Task) -> Iterator[tuple[Refusal, Mask]]:
+        wanted = task.cls.constraints
+        for refusal, passing in self._filters(wanted):
+            if refusal.reason is TAINT:
+                yield from _untolerated(self._properties, wanted)
+            else:
+                yield refusal, ~passing()
+        if self._ports and wanted.ports:
+            ports = ", ".join(str(port.number) for port in wanted.ports)
+            yield refuse(PORT, port=ports), self._taken(task.cls, later=False)
+        if self._volume_limits and wanted.attachments:
+            everything = np.arange(self._properties.count, dtype=np.int64)
+            yield refuse(VOLUME_LIMIT), ~self._attachments.room(wanted.attachments, everything, 0)
+        yield from self._peer_refusals(task, later=False)
+
+
+def selected(properties: Properties, wanted: Constraints) -> Mask:
+    """Rows that the node selector and the required node affinity admit."""
+    result: Mask = np.ones(properties.count, dtype=bool)
+    for key, value in wanted.selector:
+        result &= properties.label(key).equal(value, properties.count)
+    if wanted.required is not None:
+        result &= properties.matching_any(wanted.required)
+    return result
+
+
+def tolerated(properties: Properties, wanted: Constraints) -> Mask:
+    """Rows without a blocking taint that the spec does not tolerate."""
+    return properties.shaded(lambda shade: _blocking(shade, wanted) is None)
+
+
+def eligible(properties: Properties, wanted: Constraints, each: Spread) -> Mask:
+    """Rows that count for a spread constraint, as its two policies say."""
+    result: Mask = np.ones(properties.count, dtype=bool)
+    if each.honor_affinity:
+        result &= selected(properties, wanted)
+    if each.honor_taints:
+        result &= tolerated(properties, wanted)
+        result &= properties.shaded(lambda shade: not shade.unschedulable or _uncordoned(wanted))
+    return result
+
+
+def _uncordoned(wanted: Constraints) -> bool:
+    return tolerates(wanted.tolerations, _CORDON)
+
+
+def _blocking(shade: Shade, wanted: Constraints) -> Taint | None:
+    for taint in shade.taints:
+        if taint.effect in _BLOCKING and not tolerates(wanted.tolerations, taint):
+            return taint
+    return None
+
+
+def _untolerated(properties: Properties, wanted: Constraints) -> Iterator[tuple[Refusal, Mask]]:
+    for number, shade in enumerate(properties.shades):
+        taint = _blocking(shade, wanted)
+        if taint is not None:
+            yield refuse(TAINT, taint=f"{{{taint.key}: {taint.value}}}"), properties.shade_of == number
+
+
+def _reached(properties: Properties, wanted: Constraints) -> Mask:
+    result: Mask = np.ones(properties.count, dtype=bool)
+    for claim in wanted.claims:
+        if all(option.terms is not None for option in claim.options):
+            terms = tuple(term for option in claim.options for term in option.terms or ())
+            result &= properties.matching_any(terms)
+    return result
+
+
+def _in_zone(properties: Properties, wanted: Constraints) -> Mask:
+    """Rows in the zones of the volumes.  A node that tells no zone at all is not held to one."""
+    placed: Mask = np.zeros(properties.count, dtype=bool)
+    for key in _ZONE_LABELS:
+        placed |= properties.labelled(key)
+    fits: Mask = np.ones(properties.count, dtype=bool)
+    for requirement in wanted.zones:
+        fits &= properties.holding(requirement)
+    return fits | ~placed

@@ -1,0 +1,111 @@
+"""What a spec asks of a node beside room, as plain frozen data.
+
+Equal constraints and equal requests make one class of tasks.  A task's own labels are no part of its class: sets of
+pods are often numbered by a label, and a gang of a hundred equal tasks must stay one class.  Who looks at a task's
+labels is another task's term, so that is where they are counted: see `peers`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """One condition on a label: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeTerm(msgspec.Struct, frozen=True):
+    """Conditions that must all hold, on labels and on the node's own name."""
+
+    labels: tuple[Requirement, ...] = ()
+    names: tuple[Requirement, ...] = ()
+
+
+class Toleration(msgspec.Struct, frozen=True):
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class Port(msgspec.Struct, frozen=True):
+    """A port of the node itself.  An empty address stands for all of them."""
+
+    number: int
+    protocol: str = "TCP"
+    address: str = ""
+
+
+class PodSelection(msgspec.Struct, frozen=True):
+    """Which tasks a term looks at: by namespace and by labels.  None as labels selects nothing at all."""
+
+    namespaces: tuple[str, ...] = ()
+    labels: tuple[Requirement, ...] | None = ()
+    namespace_labels: tuple[Requirement, ...] | None = None  # namespaces chosen by their labels, in addition
+
+
+class PodTerm(msgspec.Struct, frozen=True):
+    """Tasks of a selection, near or far: within one value of the topology label `key`."""
+
+    key: str
+    selection: PodSelection
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """Tasks of a selection evenly over the values of a topology label."""
+
+    key: str
+    selection: PodSelection
+    max_skew: int = 1
+    hard: bool = True
+    min_domains: int = 1
+    honor_affinity: bool = True  # only nodes that the task's node affinity admits count
+    honor_taints: bool = False  # only nodes whose taints the task tolerates count
+
+
+class VolumeOption(msgspec.Struct, frozen=True):
+    """One way to serve a claim: a volume there is or can be made, and the nodes that reach it (None: all)."""
+
+    terms: tuple[NodeTerm, ...] | None = None
+    fullness: float = 0.0  # how much of it the claim would use, 0 to 1; closer fits waste less
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A volume claim: a node must reach one of its options."""
+
+    options: tuple[VolumeOption, ...]
+
+
+class Attachment(msgspec.Struct, frozen=True):
+    """A volume that counts against a node's limit for its driver.
+
+    One with a handle is shared: it counts once on a node however many tasks use it.  Without a handle it is the
+    task's own, so that tasks with a volume each are still of one class.
+    """
+
+    driver: str
+    handle: str = ""
+
+
+class Constraints(msgspec.Struct, frozen=True):
+    """What a spec asks of a node beside room."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    required: tuple[NodeTerm, ...] | None = None  # any of them; None asks for nothing, () can never hold
+    preferred: tuple[tuple[int, NodeTerm], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    ports: tuple[Port, ...] = ()
+    affinity: tuple[PodTerm, ...] = ()
+    anti_affinity: tuple[PodTerm, ...] = ()
+    preferred_peers: tuple[tuple[int, PodTerm], ...] = ()  # a negative weight prefers to be apart
+    spread: tuple[Spread, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    zones: tuple[Requirement, ...] = ()  # where bound volumes are: zone and region labels with their values
+    attachments: tuple[Attachment, ...] = ()
+    unbound: tuple[str, ...] = ()  # claims that wait for something else before any node can do
+    device_claims: tuple[str, ...] = ()  # claims on devices by name (DRA): not understood, so refused
+    images: tuple[str, ...] = ()

@@ -1,0 +1,212 @@
+"""What filters look at, by column: labels, taints and images of all nodes, so that a question is a vector operation.
+
+A label key is a column that holds for each row the number of its value.  The same column answers a selector
+(`key = value` is one comparison), tells the topology domain of each row, and sums pods by domain.  Taints go by
+whole sets: most nodes of a cluster share a handful of them, so tolerations are compared with sets and not with
+nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.core.constraints import NodeTerm, Requirement
+
+if TYPE_CHECKING:
+    from podium.core.nodes import NodeFacts
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int32]
+
+ABSENT = -1
+_FIRST_ROWS = 64
+
+
+class Taint(msgspec.Struct, frozen=True):
+    key: str
+    effect: str
+    value: str = ""
+
+
+class Shade(msgspec.Struct, frozen=True):
+    """What keeps tasks off a node: its taints, and whether it is cordoned."""
+
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+
+
+class Column:
+    """One property of all rows: each row holds the number of its value, or `ABSENT`."""
+
+    __slots__ = ("_numbers", "_rows", "values")
+
+    def __init__(self) -> None:
+        self.values: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._rows: Numbers = np.full(_FIRST_ROWS, ABSENT, dtype=np.int32)
+
+    def put(self, row: int, value: str | None) -> None:
+        while row >= len(self._rows):
+            self._rows = np.concatenate([self._rows, np.full(len(self._rows), ABSENT, dtype=np.int32)])
+        if value is None:
+            self._rows[row] = ABSENT
+            return
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._numbers[value] = len(self.values)
+            self.values.append(value)
+        self._rows[row] = number
+
+    def rows(self, count: int) -> Numbers:
+        """The numbers of the first `count` rows."""
+        while count > len(self._rows):
+            self._rows = np.concatenate([self._rows, np.full(len(self._rows), ABSENT, dtype=np.int32)])
+        return self._rows[:count]
+
+    def equal(self, value: str, count: int) -> Mask:
+        number = self._numbers.get(value)
+        if number is None:
+            return np.zeros(count, dtype=bool)
+        result: Mask = self.rows(count) == number
+        return result
+
+    def where(self, test: Callable[[str], bool], count: int) -> Mask:
+        """Rows whose value passes a test, which is asked once for each value and not for each row."""
+        verdicts = np.array([*(test(value) for value in self.values), False], dtype=bool)
+        result: Mask = verdicts[self.rows(count)]  # ABSENT is the last place: no value passes no test
+        return result
+
+
+class Properties:
+    """The columns of all labels, the sets of taints and the images of the nodes."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.shades: list[Shade] = [Shade()]
+        self.images: dict[str, dict[int, int]] = {}  # by name: the rows that have it, with its size
+        self._labels: dict[str, Column] = {}
+        self._shade_numbers: dict[Shade, int] = {self.shades[0]: 0}
+        self._shade_rows: list[int] = [0]  # how many rows have each
+        self._shade_of: Numbers = np.zeros(_FIRST_ROWS, dtype=np.int32)
+        self._rows: dict[str, int] = {}
+
+    def put(self, row: int, old: NodeFacts | None, new: NodeFacts | None) -> None:
+        """Takes in what is new of a row; None when there is no node in it any more."""
+        self.count = max(self.count, row + 1)
+        if old is not None:
+            self._rows.pop(old.name, None)
+        if new is not None:
+            self._rows[new.name] = row
+        before: Mapping[str, str] = old.labels if old is not None else {}
+        after: Mapping[str, str] = new.labels if new is not None else {}
+        for key in before.keys() - after.keys():
+            self._labels[key].put(row, None)
+        for key, value in after.items():
+            if before.get(key) != value:
+                self._labels.setdefault(key, Column()).put(row, value)
+        if old is not None:
+            self._shade_rows[self._shade_of[row]] -= 1
+        if new is not None:
+            self._put_shade(row, Shade(new.taints, new.unschedulable))
+        images: Mapping[str, int] = new.images if new is not None else {}
+        if old is not None and old.images != images:
+            for name in old.images:
+                self.images.get(name, {}).pop(row, None)
+        for name, size in images.items():
+            self.images.setdefault(name, {})[row] = size
+
+    def _put_shade(self, row: int, shade: Shade) -> None:
+        number = self._shade_numbers.get(shade)
+        if number is None:
+            number = self._shade_numbers[shade] = len(self.shades)
+            self.shades.append(shade)
+            self._shade_rows.append(0)
+        while row >= len(self._shade_of):
+            self._shade_of = np.concatenate([self._shade_of, np.zeros_like(self._shade_of)])
+        self._shade_of[row] = number
+        self._shade_rows[number] += 1
+
+    # --- questions -------------------------------------------------------------------------------------------
+
+    def label(self, key: str) -> Column:
+        """The column of a label; one without any value when no node has it."""
+        return self._labels.get(key) or Column()
+
+    def domains(self, key: str) -> Numbers:
+        """For each row the number of its topology domain, or `ABSENT`."""
+        return self.label(key).rows(self.count)
+
+    def labelled(self, key: str) -> Mask:
+        """Rows that have a label."""
+        result: Mask = self.domains(key) != ABSENT
+        return result
+
+    @property
+    def shade_of(self) -> Numbers:
+        return self._shade_of[: self.count]
+
+    def shaded(self, test: Callable[[Shade], bool]) -> Mask:
+        """Rows whose taints pass a test."""
+        result: Mask = np.array([test(shade) for shade in self.shades], dtype=bool)[self.shade_of]
+        return result
+
+    def any_shade(self, test: Callable[[Shade], bool]) -> bool:
+        """Whether some node's taints pass a test."""
+        return any(count and test(shade) for shade, count in zip(self.shades, self._shade_rows, strict=True))
+
+    def holding(self, requirement: Requirement) -> Mask:
+        """Rows on which a condition on a label holds.  An operator that is not known never holds."""
+        column, values = self.label(requirement.key), requirement.values
+        match requirement.operator:
+            case "In" if len(values) == 1:
+                return column.equal(values[0], self.count)
+            case "In":
+                wanted = frozenset(values)
+                return column.where(lambda value: value in wanted, self.count)
+            case "NotIn":
+                refused = frozenset(values)
+                return ~column.where(lambda value: value in refused, self.count)
+            case "Exists":
+                return self.labelled(requirement.key)
+            case "DoesNotExist":
+                return ~self.labelled(requirement.key)
+            case "Gt" | "Lt":
+                return column.where(lambda value: compares(requirement, value), self.count)
+        return np.zeros(self.count, dtype=bool)
+
+    def named(self, requirement: Requirement) -> Mask:
+        """The same for a condition on the node's own name."""
+        found = np.zeros(self.count, dtype=bool)
+        if requirement.key != "metadata.name" or requirement.operator not in ("In", "NotIn"):
+            return found
+        found[[row for name in requirement.values if (row := self._rows.get(name)) is not None]] = True
+        return found if requirement.operator == "In" else ~found
+
+    def matching(self, term: NodeTerm) -> Mask:
+        """Rows on which all conditions of a term hold; a term without any matches nothing."""
+        found = np.full(self.count, bool(term.labels or term.names))
+        for requirement in term.labels:
+            found &= self.holding(requirement)
+        for requirement in term.names:
+            found &= self.named(requirement)
+        return found
+
+    def matching_any(self, terms: tuple[NodeTerm, ...]) -> Mask:
+        found = np.zeros(self.count, dtype=bool)
+        for term in terms:
+            found |= self.matching(term)
+        return found
+
+
+def compares(requirement: Requirement, value: str) -> bool:
+    """Gt and Lt: both sides must be whole numbers."""
+    try:
+        number, limit = int(value), int(requirement.values[0])
+    except (ValueError, IndexError):
+        return False
+    return number > limit if requirement.operator == "Gt" else number < limit
