@@ -72,6 +72,7 @@ class Cluster:
         self.tasks: dict[str, Task] = {}
         self.budgets: dict[str, Budget] = {}
         self.quotas: dict[str, Quota] = {}
+        self.namespace_weights: dict[str, int] = {}  # for shares between namespaces; 1 where none is told
         self.on_row: dict[int, dict[str, Task]] = {}  # tasks that hold room, by row
         self._classes: dict[tuple[Request, Constraints], TaskClass] = {}
         self._homeless: dict[str, dict[str, Task]] = {}  # by the name of a node that is not there

@@ -51,11 +51,23 @@ def read_profile(document: Mapping[str, Any], where: str = "the configuration") 
         actions.append(action())
     tiers = []
     for index, tier in enumerate(document.get("tiers") or ()):
-        tiers.append(tuple(_entries(tier.get("plugins") or (), f"{where}: tiers[{index}]")))
+        entries = _entries(tier.get("plugins") or (), f"{where}: tiers[{index}]")
+        _check_tier(entries, f"{where}: tiers[{index}]")
+        tiers.append(tuple(entries))
     arguments = {
         str(each["name"]): Arguments(each.get("arguments")) for each in document.get("configurations") or ()
     }
     return Profile(tuple(actions), tuple(tiers), arguments)
+
+
+def _check_tier(entries: Sequence[PluginEntry], where: str) -> None:
+    """Two plugins that share the cluster out by different trees would contradict each other."""
+    names = {entry.kind.name for entry in entries}
+    tree = any(entry.kind.name == "drf" and entry.switches.get("enableHierarchy", False) for entry in entries)
+    if tree and "proportion" in names:
+        raise UsageError(
+            f"{where}: drf with enableHierarchy and proportion cannot be in one tier; drop one of them"
+        )
 
 
 def _entries(plugins: Sequence[Mapping[str, Any]], where: str) -> list[PluginEntry]:

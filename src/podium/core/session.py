@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from podium.core.candidates import Candidates
 from podium.core.cluster import Cluster
 from podium.core.decisions import Decision, QueueFault, Refuse
-from podium.core.model import Gang, Queue, Task
+from podium.core.model import Gang, Queue, State, Task
 from podium.core.plugin import Arguments, Placed, Plugin, Vote
 from podium.core.resources import Vector
 from podium.core.statement import Statement
@@ -98,6 +98,7 @@ class Session:
         self.actions = tuple(actions)
         self.decisions: list[Decision] = []
         self.held: list[Statement] = []  # gangs that are whole once others have left: kept until the end
+        self.promised: list[Task] = []  # tasks that were told a place which others are leaving
         self.keep_answers = True  # what a hook said of a node stands until the node changes
         self.tick = 0  # moves with every change of a row
         self._stamps: NDArray[np.int64] = np.zeros(cluster.nodes.count, dtype=np.int64)  # the tick of each row
@@ -120,6 +121,9 @@ class Session:
         """Ends the turn.  What waits for others to leave goes back to pending, with its place remembered."""
         for statement in reversed(self.held):
             statement.nominate()
+        for task in self.promised:
+            task.nominated = task.row
+            self.cluster.assign(task, State.PENDING, -1)
         for plugin in self._all("on_session_close"):
             plugin.on_session_close(self)
 
@@ -161,6 +165,10 @@ class Session:
             found = [[each.plugin for each in tier if each.has(hook)] for tier in self._tiers]
             found = self._hooks[hook] = [tier for tier in found if tier]
         return found
+
+    def asks(self, hook: str, plugin: Plugin | None = None) -> bool:
+        """Whether anybody, or one plugin, is asked something."""
+        return any(plugin is None or each is plugin for each in self._all(hook))
 
     def _all(self, hook: str) -> list[Plugin]:
         return [plugin for tier in self.tiers(hook) for plugin in tier]
@@ -205,6 +213,10 @@ class Session:
     @property
     def task_key(self) -> Callable[[Task], Any]:
         return cmp_to_key(_signed(self.task_compare))
+
+    def first_namespace(self, namespaces: Iterable[str]) -> str:
+        """The namespace to serve next."""
+        return min(namespaces, key=cmp_to_key(_signed(self.namespace_compare)))
 
     def first_queue(self, queues: Iterable[Queue]) -> Queue:
         """The queue to serve next.  Shares move with every placement, so it is looked for anew each time."""

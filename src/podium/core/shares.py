@@ -7,7 +7,7 @@ itself and everything above it, and what a gang takes counts for its whole line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ class Ledger:
         self.gangs: dict[str, Amounts] = {}
         self.queues: dict[str, Amounts] = self.zeros()
         self._dense: dict[int, Amounts] = {}
+        self._shares: dict[str, float] = {}
         for gang in session.gangs:
             held = self.requested(task for task in gang.tasks.values() if task.state in HOLDING)
             self.gangs[gang.id] = held
@@ -59,6 +60,13 @@ class Ledger:
         """Adds to the sums of a queue and of everything above it."""
         for id in self.lines.get(queue, ()):
             sums[id] = sums[id] + amount
+
+    def share(self, queue: str, measure: Callable[[Amounts], float]) -> float:
+        """A queue's share by some measure: looked up by every comparison, so it is kept until it changes."""
+        found = self._shares.get(queue)
+        if found is None:
+            found = self._shares[queue] = measure(self.queues[queue])
+        return found
 
     def of(self, cls: TaskClass) -> Amounts:
         """A class's request as a vector."""
@@ -86,6 +94,8 @@ class Ledger:
         if placed.gang.id in self.gangs:
             self.gangs[placed.gang.id] = self.gangs[placed.gang.id] + amount
             self.raise_line(self.queues, placed.gang.queue, amount)
+            for id in self.lines.get(placed.gang.queue, ()):
+                self._shares.pop(id, None)
 
 
 def _counted(tasks: Iterable[Task]) -> Iterable[tuple[TaskClass, int]]:

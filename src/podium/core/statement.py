@@ -73,6 +73,7 @@ class Statement:
                     decisions.append(Bind(task.id, nodes.name(task.row), step.gang.id, len(step.tasks)))
                 elif step.state is State.PIPELINED:
                     decisions.append(Nominate(task.id, nodes.name(task.row)))
+                    self._session.promised.append(task)
                 else:
                     decisions.append(Evict(task.id, step.why))
         self._steps.clear()

@@ -3,12 +3,15 @@
 A gang is tried as a whole: what was placed is kept when it is ready, held when it will be once others have left,
 and undone otherwise.  A gang that is ready but has more tasks goes back in line, so that what is beyond the
 minimum competes with the minimum of others.
+
+The next queue is that with the smallest share; where the profile orders namespaces, that of the next namespace.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from enum import Enum
 
 from podium.core.action import Action
 from podium.core.actions.line import Line
@@ -17,7 +20,15 @@ from podium.core.diagnosis import diagnose
 from podium.core.model import Gang, Phase, Queue, State, Task
 from podium.core.session import Session
 from podium.core.statement import Statement
-from podium.reasons import GANG, QUEUE_OVERUSED, Refusal, refuse
+from podium.reasons import GANG, QUEUE_BLOCKED, QUEUE_OVERUSED, Refusal, refuse
+
+
+class Outcome(Enum):
+    """What came of a gang's turn."""
+
+    KEPT = "some of it has its places"
+    HELD = "it has its places once others have left"
+    NOTHING = "nothing could be done"
 
 
 class Allocate(Action):
@@ -26,7 +37,7 @@ class Allocate(Action):
     name = "allocate"
 
     def run(self, session: Session) -> None:
-        line = Line(session, self._admitted(session))
+        line = Line(session, self._admitted(session), by_namespace=session.asks("namespace_order"))
         waiting: dict[str, deque[Task]] = {}
         while (queue := line.next_queue()) is not None:
             if session.overused(queue):
@@ -37,8 +48,12 @@ class Allocate(Action):
             tasks = waiting.get(gang.id)
             if tasks is None:
                 tasks = waiting[gang.id] = deque(session.sorted_tasks(_placeable(gang)))
-            if self._allocate(session, queue, gang, tasks) and tasks:
+            outcome = self._allocate(session, queue, gang, tasks)
+            if outcome is Outcome.KEPT and tasks:
                 line.push(gang)
+            elif outcome is Outcome.NOTHING and queue.fifo and gang.ready < max(1, gang.minimum):
+                for later in line.drop_queue(queue):
+                    session.refuse(later, refuse(QUEUE_BLOCKED, queue=queue.name, gang=gang.name))
 
     def _admitted(self, session: Session) -> Iterator[Gang]:
         for gang in session.gangs:
@@ -53,8 +68,8 @@ class Allocate(Action):
             elif next(_placeable(gang), None) is not None:
                 yield gang
 
-    def _allocate(self, session: Session, queue: Queue, gang: Gang, tasks: deque[Task]) -> bool:
-        """Tries one gang; whether something of it was kept."""
+    def _allocate(self, session: Session, queue: Queue, gang: Gang, tasks: deque[Task]) -> Outcome:
+        """Tries one gang."""
         statement = session.statement()
         refusal: Refusal | None = None
         while tasks:
@@ -72,15 +87,15 @@ class Allocate(Action):
             statement.commit()
             if not kept and refusal is not None:
                 session.refuse(gang, refusal)
-            return kept
+            return Outcome.KEPT if kept else Outcome.NOTHING
         if session.pipelined(gang) and not statement.empty:
             session.held.append(statement)
-            return False
+            return Outcome.HELD
         placed = gang.ready + gang.waiting
         statement.rollback()
         if refusal is not None:
             session.refuse(gang, refuse(GANG, placed=placed, need=gang.minimum, cause=refusal))
-        return False
+        return Outcome.NOTHING
 
     def _place(
         self, session: Session, queue: Queue, batch: list[Task], statement: Statement
@@ -88,7 +103,8 @@ class Allocate(Action):
         """Places as many of some equal tasks as it can: how many, and why not more."""
         room = session.headroom(queue, batch)
         if room == 0:
-            return 0, session.allocatable(queue, batch[0])
+            # Whoever leaves no room without saying why must not be asked for ever.
+            return 0, session.allocatable(queue, batch[0]) or refuse(QUEUE_OVERUSED, queue=queue.name)
         candidates = session.candidates(batch[0])
         first = batch[0]
         if first.nominated >= 0 and candidates.fits(first, first.nominated):

@@ -7,10 +7,11 @@ from podium.core.actions.line import Line
 from podium.core.decisions import GangPhase
 from podium.core.model import Phase
 from podium.core.session import Session
+from podium.reasons import QUEUE_BLOCKED, refuse
 
 
 class Enqueue(Action):
-    """Admits pending gangs in order.  One that is refused does not hold up those behind it."""
+    """Admits pending gangs in order.  One that is refused holds up those behind it only in a fifo queue."""
 
     name = "enqueue"
 
@@ -22,3 +23,6 @@ class Enqueue(Action):
                 session.enqueued(gang)
                 gang.phase = Phase.INQUEUE
                 session.decisions.append(GangPhase(gang.id, Phase.INQUEUE))
+            elif queue.fifo:
+                for later in line.drop_queue(queue):
+                    session.refuse(later, refuse(QUEUE_BLOCKED, queue=queue.name, gang=gang.name))

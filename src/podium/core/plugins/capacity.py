@@ -108,7 +108,7 @@ class Capacity(Plugin):
     def _compare(self, left: str, right: str) -> float:
         """By share; among equals a queue that deserves something goes before one that lives on what is left."""
         one, other = self._quotas[left], self._quotas[right]
-        difference = one.share(self._ledger.queues[left]) - other.share(self._ledger.queues[right])
+        difference = self._ledger.share(left, one.share) - self._ledger.share(right, other.share)
         return difference or (other.deserves - one.deserves)
 
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> float:

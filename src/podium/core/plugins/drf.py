@@ -1,28 +1,48 @@
-"""drf: dominant resource fairness between gangs.
+"""drf: dominant resource fairness between gangs, namespaces and branches of queues.
 
     share(gang) = max over resources of allocated / total
 
 The gang with the smallest share goes first, and may preempt where it would still have the smaller share.
+
+With enableNamespaceOrder the same holds between namespaces, each share divided by the namespace's weight.
+
+With enableHierarchy queues are ordered by their places in a tree (see `fair_tree`), and a queue may reclaim from
+one that stays ahead of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.core.model import Gang, Task
+import numpy as np
+
+from podium.core.model import Gang, Queue, Task
 from podium.core.plugin import Placed, Plugin
+from podium.core.plugins.fair_tree import FairTree
 from podium.core.session import Session
-from podium.core.shares import Ledger, dominant
+from podium.core.shares import Amounts, Ledger, dominant
 
 _SAME = 1e-6
+
+_ONLY_AS_A_TREE = frozenset({"queue_order", "reclaimable"})
 
 
 class Drf(Plugin):
     name = "drf"
 
+    def has(self, hook: str) -> bool:
+        return super().has(hook) and (self.hierarchy or hook not in _ONLY_AS_A_TREE)
+
     def on_session_open(self, session: Session) -> None:
+        self._session = session
         self._ledger = Ledger(session)
         self._shares = {id: dominant(held, self._ledger.total) for id, held in self._ledger.gangs.items()}
+        self._by_namespace = session.asks("namespace_order", self)
+        self._namespaces: dict[str, Amounts] = {}
+        for gang in session.gangs:
+            held = self._namespaces.get(gang.namespace, np.zeros(self._ledger.width))
+            self._namespaces[gang.namespace] = held + self._ledger.gangs[gang.id]
+        self._tree = FairTree(session, self._ledger) if self.hierarchy else None
 
     def on_allocate(self, placed: Placed) -> None:
         self._update(placed, 1)
@@ -31,21 +51,69 @@ class Drf(Plugin):
         self._update(placed, -1)
 
     def _update(self, placed: Placed, sign: int) -> None:
+        gang = placed.gang
         self._ledger.add(placed, sign)
-        gang = placed.gang.id
-        self._shares[gang] = dominant(self._ledger.gangs[gang], self._ledger.total)
+        self._shares[gang.id] = dominant(self._ledger.gangs[gang.id], self._ledger.total)
+        amount = self._ledger.of(placed.cls) * (sign * len(placed.tasks))
+        self._namespaces[gang.namespace] = self._namespaces[gang.namespace] + amount
+        if self._tree is not None:
+            self._tree.move(gang, amount)
+
+    # --- orders ------------------------------------------------------------------------------------------------
 
     def job_order(self, left: Gang, right: Gang) -> float:
         return self._shares[left.id] - self._shares[right.id]
 
+    def queue_order(self, left: Queue, right: Queue) -> float:
+        return 0 if self._tree is None else self._tree.compare(left.id, right.id)
+
+    def namespace_order(self, left: str, right: str) -> float:
+        return self._weighted(left, self._namespaces[left]) - self._weighted(right, self._namespaces[right])
+
+    def _weighted(self, namespace: str, held: Amounts) -> float:
+        weight = max(1, self._session.cluster.namespace_weights.get(namespace, 1))
+        return dominant(held, self._ledger.total) / weight
+
+    # --- victims -----------------------------------------------------------------------------------------------
+
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
         ledger = self._ledger
-        mine = dominant(ledger.gangs[preemptor.gang.id] + ledger.of(preemptor.cls), ledger.total)
+        wanted = ledger.of(preemptor.cls)
+        mine = dominant(ledger.gangs[preemptor.gang.id] + wanted, ledger.total)
         left = dict(ledger.gangs)
+        namespaces = dict(self._namespaces)
         victims = []
         for task in candidates:
-            left[task.gang.id] = left[task.gang.id] - ledger.of(task.cls)
-            theirs = dominant(left[task.gang.id], ledger.total)
-            if mine < theirs or abs(mine - theirs) <= _SAME:
+            given = ledger.of(task.cls)
+            left[task.gang.id] = left[task.gang.id] - given
+            difference = mine - dominant(left[task.gang.id], ledger.total)
+            if self._by_namespace and task.gang.namespace != preemptor.gang.namespace:
+                # Namespaces are compared first; gangs decide between namespaces that are equal.
+                namespaces[task.gang.namespace] = namespaces[task.gang.namespace] - given
+                ours = namespaces[preemptor.gang.namespace] + wanted
+                ahead = self._weighted(preemptor.gang.namespace, ours) - self._weighted(
+                    task.gang.namespace, namespaces[task.gang.namespace]
+                )
+                difference = ahead if abs(ahead) > _SAME else difference
+            if difference <= _SAME:
                 victims.append(task)
+        return victims
+
+    def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Tasks of queues that stay ahead of the reclaimer's when it has got its task and they lost theirs."""
+        tree = self._tree
+        assert tree is not None
+        moved = [(reclaimer.gang, self._ledger.of(reclaimer.cls))]
+        tree.move(*moved[0])
+        victims = []
+        for task in candidates:
+            step = (task.gang, -self._ledger.of(task.cls))
+            tree.move(*step)
+            if tree.compare(reclaimer.gang.queue, task.gang.queue) < 0:
+                moved.append(step)
+                victims.append(task)
+            else:
+                tree.move(task.gang, -step[1])
+        for gang, amount in moved:
+            tree.move(gang, -amount)
         return victims

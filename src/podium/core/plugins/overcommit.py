@@ -1,12 +1,19 @@
-"""overcommit: how much more than the idle room may be admitted."""
+"""overcommit: how much more than the idle room may be admitted.
+
+    admitted and not placed yet + wanted <= total * factor - used
+
+arguments
+    overcommit-factor    1.2; below 1 it would hold back room that is free, so 1.2 is taken then
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from podium.core.model import Gang, Phase
+from podium.core.model import Gang
 from podium.core.plugin import Arguments, Plugin, Vote
 from podium.core.session import Session
+from podium.core.shares import TOLERANCE, Ledger, minimum_of, outstanding
 
 _DEFAULT = 1.2
 
@@ -22,22 +29,19 @@ class Overcommit(Plugin):
     def on_session_open(self, session: Session) -> None:
         self._session = session
         nodes = session.cluster.nodes
-        used = nodes.used[: nodes.count].sum(axis=0)[: len(session.total)]
+        width, live = len(session.total), nodes.live[: nodes.count]
+        used = nodes.used[: nodes.count][live].sum(axis=0)[:width]
         self._idle = session.total * self._factor - used
-        self._admitted = np.zeros(len(session.total))
+        ledger = Ledger(session)
+        self._admitted = np.zeros(width)
         for gang in session.gangs:
-            if gang.phase is Phase.INQUEUE:
-                self._admitted += self._wanted(gang)
+            self._admitted += outstanding(session, gang, ledger.gangs[gang.id])
 
     def job_enqueueable(self, gang: Gang) -> Vote:
-        wanted = self._wanted(gang)
+        wanted = minimum_of(self._session, gang)
         asked = wanted > 0
-        fits = bool(np.all((self._admitted + wanted)[asked] <= self._idle[asked]))
+        fits = bool(np.all((self._admitted + wanted)[asked] <= self._idle[asked] + TOLERANCE))
         return Vote.PERMIT if fits else Vote.REJECT
 
     def job_enqueued(self, gang: Gang) -> None:
-        self._admitted += self._wanted(gang)
-
-    def _wanted(self, gang: Gang) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        vector = self._session.cluster.dimensions.vector(gang.minimum_resources or {})
-        return vector[: len(self._session.total)].astype(np.float64)
+        self._admitted += minimum_of(self._session, gang)

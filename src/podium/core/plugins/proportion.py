@@ -57,7 +57,7 @@ class Proportion(Plugin):
         self._ledger.add(placed, -1)
 
     def _share(self, queue: Queue) -> float:
-        return dominant(self._ledger.queues[queue.id], self._deserved[queue.id])
+        return self._ledger.share(queue.id, lambda held: dominant(held, self._deserved[queue.id]))
 
     def queue_order(self, left: Queue, right: Queue) -> float:
         return (right.priority - left.priority) or (self._share(left) - self._share(right))
