@@ -34,6 +34,7 @@ from podium.embedded.kinds import builtin_kinds
 from podium.embedded.local import LocalTransport
 from podium.embedded.log import SqliteLog
 from podium.embedded.registry import Registry
+from podium.kube.client import Client
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
 from podium.kube.resources import PODS
@@ -243,11 +244,9 @@ def _settle(server: Running) -> float:
 
 async def _running_pods(server: Running) -> int:
     transport = HttpTransport(resolve(server.kubeconfig))
-    query = (("fieldSelector", "status.phase=Running"),)
-    accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-    answer = await transport.request(Request("GET", PODS.path(), query=query, accept=accept), timeout=60)
+    found = await Client(transport).list(PODS, field_selector="status.phase=Running")
     await transport.close()
-    return len(msgspec.json.decode(answer.body)["items"])
+    return len(found)
 
 
 BENCHMARKS: dict[str, Callable[[Path], Report]] = {
