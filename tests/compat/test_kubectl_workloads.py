@@ -62,9 +62,11 @@ def test_a_suspended_job_waits(server: Server, ns: str) -> None:
 
 
 def test_a_finished_job_is_cleared_away_after_its_time(server: Server, ns: str) -> None:
-    server.kubectl("apply", "-n", ns, "-f", "-", input=job("work", ttlSecondsAfterFinished=1))
-    server.kubectl("wait", "-n", ns, "--for=condition=complete", "job/work", "--timeout=30s")
-    server.kubectl("wait", "-n", ns, "--for=delete", "job/work", "--timeout=30s")
+    with server.watch(f"/apis/batch/v1/namespaces/{ns}/jobs") as watch:
+        server.kubectl("apply", "-n", ns, "-f", "-", input=job("work", ttlSecondsAfterFinished=1))
+        last = watch.until(lambda event: event["type"] == "DELETED")[-1]["object"]
+    assert "completionTime" in last["status"]
+    eventually(lambda: server.get(f"/api/v1/namespaces/{ns}/pods")["items"] == [], "its pods went with it")
 
 
 def test_a_running_pod_is_ended_by_an_annotation(server: Server, ns: str) -> None:
