@@ -47,13 +47,13 @@ def best_volume(
                 return volume
         elif not only_promised and fits(volume, claim, node):
             free.append(volume)
-    return min(free, key=lambda each: (size(each), each.name), default=None)
+    return min(free, key=lambda each: (size_of(each), each.name), default=None)
 
 
 def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, node: Node | None = None) -> bool:
     """Whether a volume can serve a claim, and reach a node if one is given."""
     spec = claim.spec
-    if volume.spec.volume_mode != spec.volume_mode or size(volume) < _units(requested(claim)):
+    if volume.spec.volume_mode != spec.volume_mode or size_of(volume) < units_of(requested(claim)):
         return False
     if not set(spec.access_modes or ()) <= set(volume.spec.access_modes or ()):
         return False
@@ -65,11 +65,11 @@ def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, node: Node | No
     return True
 
 
-def size(volume: PersistentVolume) -> int:
-    return _units((volume.spec.capacity or {}).get("storage", "0"))
+def size_of(volume: PersistentVolume) -> int:
+    return units_of((volume.spec.capacity or {}).get("storage", "0"))
 
 
-def _units(quantity: str | int | float) -> int:
+def units_of(quantity: str | int | float) -> int:
     try:
         return parse_units(quantity)
     except QuantityError:

@@ -1,0 +1,47 @@
+"""Nodes in the core's words."""
+
+from __future__ import annotations
+
+import msgspec
+
+from podium.core.nodes import NodeFacts
+from podium.core.properties import Taint
+from podium.dialects.kubernetes.constraints import image_name
+from podium.dialects.kubernetes.quantities import read_amounts
+from podium.kube.wire import CSINode, Node, condition
+from podium.reasons import Refusal
+
+
+class NodeReading(msgspec.Struct, frozen=True):
+    """A node's facts, and what of it could not be read: a broken amount counts as none, on this node only."""
+
+    facts: NodeFacts
+    faults: tuple[Refusal, ...] = ()
+
+
+def read_node(node: Node, drivers: CSINode | None = None) -> NodeReading:
+    """A node as it is now; `drivers` tells how many volumes it can attach."""
+    status = node.status
+    given = status.allocatable if status.allocatable is not None else status.capacity
+    allocatable, faults = read_amounts(given, f"node {node.name}: status.allocatable")
+    # A node that nobody has reported on is no worse than its taints say.
+    ready = condition(status.conditions, "Ready")
+    facts = NodeFacts(
+        name=node.name,
+        uid=node.uid,
+        allocatable=allocatable,
+        labels=node.labels,
+        taints=tuple(Taint(each.key, each.effect, each.value) for each in node.spec.taints or ()),
+        unschedulable=node.spec.unschedulable,
+        ready=(ready is None or ready.status == "True") and not node.deleting,
+        images={image_name(name): image.size_bytes for image in status.images or () for name in image.names or ()},
+        volume_limits=_volume_limits(drivers),
+    )
+    return NodeReading(facts, tuple(faults))
+
+
+def _volume_limits(drivers: CSINode | None) -> dict[str, int]:
+    if drivers is None:
+        return {}
+    counts = ((each.name, (each.allocatable or {}).get("count")) for each in drivers.spec.drivers)
+    return {name: count for name, count in counts if isinstance(count, int)}
