@@ -1,18 +1,38 @@
 """Scenarios as tables: a small cluster, what is on it, which plugins decide, and what must come out.
 
-nodes, queues, gangs, tasks      what there is
-profile, actions                 who decides; a profile lists for each plugin the hooks that are on
-expect                           places, evictions, nominations, phases
+A file holds `profiles` and `scenarios`.  A profile is a list of tiers; a tier names its plugins, each with the
+hooks that are on (`all`: as an unwritten switch in a configuration file), or with `hooks` and arguments in `with`.
+
+    about     one sentence
+    profile   a name, or the tiers themselves
+    actions   in order
+    with      more arguments by plugin
+    nodes     name: resources, `labels`
+    queues    name: a queue's fields, amounts as Kubernetes writes them
+    gangs     name: queue, min (1), roles, needs (its minimum of resources), priority, phase (inqueue), namespace,
+              created, attributes, and tasks: by name, or {count, ...} for equal ones that are called <gang>-<i>;
+              a task has ask, at (its node), state (pending, or running with a node), priority, role, labels,
+              preemptable, preempts, gated, nominated
+    then      placed (exactly: task -> node, names, or how many), by_gang (how many of each), evicted (exactly, or
+              how many), waits (gang -> nodes it was promised), phases, refused (gang -> a code), and faults (queue
+              -> a code)
+
+What is not named in `then` is not looked at.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import yaml
+
 from podium.core.cluster import Cluster, GangFacts, TaskFacts
-from podium.core.cycle import run_cycle
-from podium.core.decisions import Bind, Decision, Evict, Nominate
 from podium.core.constraints import Constraints
+from podium.core.cycle import run_cycle
+from podium.core.decisions import Bind, Decision, Evict, Nominate, QueueFault, Refuse
 from podium.core.model import Phase, Queue, State
 from podium.core.nodes import NodeFacts
 from podium.core.profile import Profile, read_profile
@@ -28,6 +48,7 @@ HOOKS = {
     "jobEnqueued": "enableJobEnqueued",
     "taskOrder": "enableTaskOrder",
     "queueOrder": "enableQueueOrder",
+    "namespaceOrder": "enableNamespaceOrder",
     "preemptable": "enablePreemptable",
     "reclaimable": "enableReclaimable",
     "preemptive": "enablePreemptive",
@@ -37,141 +58,174 @@ HOOKS = {
     "nodeOrder": "enableNodeOrder",
     "hierarchy": "enableHierarchy",
     "victim": "enabledVictim",
-    "subJobReady": "enabledSubJobReady",
-    "subJobOrder": "enabledSubJobOrder",
-    "hyperNodeOrder": "enabledHyperNodeOrder",
-    "hyperNodeGradient": "enabledHyperNodeGradient",
 }
 # Not switchable in the file: always on.
 _ALWAYS = {"enableJobValid"}
 
+NOW = 1_000_000.0
 
-def profile_of(tiers: list[list[dict[str, Any]]], actions: list[str], arguments: dict[str, Any]) -> Profile:
+
+def read_scenarios(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every scenario of a folder with its name, its profile filled in."""
+    for path in sorted(folder.glob("*.yaml")):
+        document = yaml.load(path.read_text(), yaml.CSafeLoader)
+        profiles = document.get("profiles") or {}
+        for index, table in enumerate(document["scenarios"]):
+            profile = table["profile"]
+            tiers = profiles[profile] if isinstance(profile, str) else profile
+            yield f"{path.stem}-{index + 1:02}", {**table, "profile": tiers}
+
+
+def profile_of(
+    tiers: list[dict[str, Any]], actions: list[str], arguments: Mapping[str, Mapping[str, Any]] | None = None
+) -> Profile:
+    """A profile in which the listed hooks are on and all others are written as false."""
     switches = set(SWITCHES.values()) - _ALWAYS | set(HOOKS.values())
     document: dict[str, Any] = {"actions": ", ".join(actions), "tiers": []}
     for tier in tiers:
         plugins = []
-        for each in tier:
-            on = {HOOKS[hook] for hook in each["hooks"]}
-            args = {**each.get("args", {}), **arguments.get(each["plugin"], {})}
-            plugins.append({"name": each["plugin"], "arguments": args, **{s: s in on for s in switches}})
+        for name, given in tier.items():
+            entry = given if isinstance(given, dict) else {"hooks": given}
+            hooks = entry["hooks"]
+            args = {**entry.get("with", {}), **(arguments or {}).get(name, {})}
+            states = {} if hooks == "all" else {each: each in {HOOKS[hook] for hook in hooks} for each in switches}
+            plugins.append({"name": name, "arguments": args, **states})
         document["tiers"].append({"plugins": plugins})
     return read_profile(document)
 
 
-def amounts(given: dict[str, Any]) -> dict[str, int]:
-    return {name: (parse_milli if name == "cpu" else parse_units)(value) for name, value in given.items()}
+def amounts(given: Mapping[str, Any]) -> dict[str, int]:
+    return {name: (parse_milli if name == "cpu" else parse_units)(str(value)) for name, value in given.items()}
 
 
 class Scenario:
     """A scenario put on a cluster and run once."""
 
-    def __init__(self, table: dict[str, Any], profile: Profile) -> None:
+    def __init__(self, table: Mapping[str, Any]) -> None:
         self.cluster = Cluster()
-        self._names: dict[str, str] = {}
-        self._build(table)
-        self.decisions: list[Decision] = run_cycle(self.cluster, profile, now=1_000_000.0)
+        self.profile = profile_of(table["profile"], table["actions"], table.get("with"))
+        for name, node in (table.get("nodes") or {}).items():
+            self.cluster.put_node(_node(name, node))
+        for name, queue in (table.get("queues") or {}).items():
+            self.cluster.put_queue(_queue(name, queue))
+        self.cluster.namespace_weights = dict(table.get("namespaces") or {})
+        for name, gang in (table.get("gangs") or {}).items():
+            self.cluster.put_gang(_gang(name, gang))
+            for task in _tasks(name, gang, len(self.cluster.tasks)):
+                self.cluster.put_task(task)
+        self.decisions: list[Decision] = []
+        self.run()
+
+    def run(self) -> None:
+        """One cycle more."""
+        self.decisions = run_cycle(self.cluster, self.profile, now=NOW)
         self.cluster.validate()
 
-    def _build(self, table: dict[str, Any]) -> None:
-        classes = table.get("priorityClasses") or {}
-        for name, node in (table.get("nodes") or {}).items():
-            room = {key: value for key, value in node.items() if key not in ("labels", "taints")}
-            facts = NodeFacts(name, allocatable=amounts(room), labels=node.get("labels") or {})
-            self.cluster.put_node(facts)
-        for name, queue in (table.get("queues") or {}).items():
-            self.cluster.put_queue(
-                Queue(
-                    name,
-                    name,
-                    queue.get("parent", ""),
-                    queue.get("weight", 1),
-                    amounts(queue.get("capability") or {}),
-                    amounts(queue.get("guarantee") or {}),
-                    amounts(queue.get("deserved") or {}),
-                    queue.get("priority", 0),
-                    open=queue.get("state", "Open") == "Open",
-                    attributes=queue.get("annotations") or {},
-                )
-            )
-        for id, gang in (table.get("podgroups") or {}).items():
-            namespace, _, name = id.partition("/")
-            wanted = gang.get("minResources")
-            self.cluster.put_gang(
-                GangFacts(
-                    id,
-                    namespace,
-                    name,
-                    gang["queue"],
-                    gang.get("min", 0),
-                    gang.get("minTask") or {},
-                    amounts(wanted) if wanted is not None else None,
-                    classes.get(gang.get("prio"), 0),
-                    phase=Phase[(gang.get("phase") or "Pending").upper()],
-                    attributes=gang.get("annotations") or {},
-                )
-            )
-        for index, (id, task) in enumerate(_tasks(table)):
-            namespace, _, name = id.partition("/")
-            state = State[(task.get("phase") or "Pending").upper()]
-            if state is State.PENDING and task.get("node"):
-                state = State.BOUND
-            self.cluster.put_task(
-                TaskFacts(
-                    id,
-                    namespace,
-                    name,
-                    f"{namespace}/{task['pg']}",
-                    amounts(task.get("req") or {}),
-                    Constraints(selector=tuple(sorted((task.get("nodeSelector") or {}).items()))),
-                    task.get("task", ""),
-                    task.get("priority", 1),
-                    float(index),
-                    state,
-                    task.get("node", ""),
-                    preemptable=task.get("preemptable", True),
-                    preempts=task.get("preemptionPolicy") != "Never",
-                    protected=namespace == "kube-system",
-                )
-            )
-
     @property
-    def binds(self) -> dict[str, str]:
+    def placed(self) -> dict[str, str]:
         return {each.task: each.node for each in self.decisions if isinstance(each, Bind)}
 
     @property
-    def evicted(self) -> set[str]:
-        return {each.task for each in self.decisions if isinstance(each, Evict)}
+    def evicted(self) -> list[str]:
+        return sorted(each.task for each in self.decisions if isinstance(each, Evict))
 
     @property
-    def nominated(self) -> dict[str, list[str]]:
+    def waits(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for each in self.decisions:
             if isinstance(each, Nominate):
                 found.setdefault(self.cluster.tasks[each.task].gang.id, []).append(each.node)
-        return found
+        return {gang: sorted(nodes) for gang, nodes in found.items()}
 
-    def check(self, expect: dict[str, Any]) -> None:
+    def check(self, then: Mapping[str, Any]) -> None:
         """Compares with what must come out."""
-        if not expect.get("anyNodes"):
-            for task, node in (expect.get("binds") or {}).items():
-                assert self.binds.get(task) == node, (self.binds, self.decisions)
-        if "bindsNum" in expect:
-            assert len(self.binds) == expect["bindsNum"], (self.binds, self.decisions)
-        if "evicted" in expect:
-            assert self.evicted == set(expect["evicted"]), self.decisions
-        if "evictNum" in expect:
-            assert len(self.evicted) == expect["evictNum"], self.decisions
-        for gang, nodes in (expect.get("pipelined") or {}).items():
-            assert sorted(self.nominated.get(gang, [])) == sorted(nodes), self.decisions
-        for gang, phase in (expect.get("phase") or {}).items():
-            assert self.cluster.gangs[gang].phase is Phase[phase.upper()], self.decisions
+        unknown = set(then) - {"placed", "by_gang", "evicted", "waits", "phases", "refused", "faults"}
+        assert not unknown, f"nothing checks {unknown}"
+        if "placed" in then:
+            _same(self.placed, then["placed"], self.decisions)
+        if "by_gang" in then:
+            counts = Counter(self.cluster.tasks[task].gang.id for task in self.placed)
+            assert dict(counts) == then["by_gang"], self.decisions
+        if "evicted" in then:
+            _same(dict.fromkeys(self.evicted, ""), then["evicted"], self.decisions)
+        if "waits" in then:
+            assert self.waits == {gang: sorted(nodes) for gang, nodes in then["waits"].items()}, self.decisions
+        for gang, phase in (then.get("phases") or {}).items():
+            assert self.cluster.gangs[gang].phase is Phase[phase.upper()], (gang, self.decisions)
+        for gang, code in (then.get("refused") or {}).items():
+            found = {
+                each.refusal.code for each in self.decisions if isinstance(each, Refuse) and each.gang == gang
+            }
+            assert code in found, (gang, found)
+        if "faults" in then:
+            faults = {each.queue: each.refusal.code for each in self.decisions if isinstance(each, QueueFault)}
+            assert faults == then["faults"], self.decisions
 
 
-def _tasks(table: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    pods = dict(table.get("pods") or {})
-    found = []
-    for gang, many in (pods.pop("generate", None) or {}).items():
-        for index in range(many["count"]):
-            found.append((many["name"].replace("<i>", str(index)), {**many, "pg": gang}))
-    return [*pods.items(), *found]
+def _same(found: Mapping[str, str], wanted: Any, decisions: list[Decision]) -> None:
+    if isinstance(wanted, int):
+        assert len(found) == wanted, decisions
+    elif isinstance(wanted, list):
+        assert sorted(found) == sorted(wanted), decisions
+    else:
+        assert found == wanted, decisions
+
+
+def _node(name: str, given: Mapping[str, Any]) -> NodeFacts:
+    room = {"pods": 110, **{key: value for key, value in given.items() if key != "labels"}}
+    return NodeFacts(name, allocatable=amounts(room), labels=given.get("labels") or {})
+
+
+def _queue(name: str, given: Mapping[str, Any]) -> Queue:
+    fields: dict[str, Any] = {
+        key: amounts(value) if key in ("capability", "guarantee", "deserved") else value
+        for key, value in given.items()
+    }
+    return Queue(name, name, **fields)
+
+
+def _gang(name: str, given: Mapping[str, Any]) -> GangFacts:
+    needs = given.get("needs")
+    return GangFacts(
+        name,
+        given.get("namespace", "ns"),
+        name,
+        given["queue"],
+        given.get("min", 1),
+        given.get("roles") or {},
+        amounts(needs) if needs is not None else None,
+        given.get("priority", 0),
+        given.get("created", 0.0),
+        Phase[given.get("phase", "inqueue").upper()],
+        given.get("preemptable", True),
+        given.get("attributes") or {},
+    )
+
+
+def _tasks(gang: str, given: Mapping[str, Any], first: int) -> Iterator[TaskFacts]:
+    tasks = given.get("tasks") or {}
+    if "count" in tasks:
+        alike = {key: value for key, value in tasks.items() if key != "count"}
+        tasks = {f"{gang}-{index}": alike for index in range(tasks["count"])}
+    namespace = given.get("namespace", "ns")
+    for index, (name, task) in enumerate(tasks.items(), start=first):
+        node = task.get("at", "")
+        yield TaskFacts(
+            name,
+            namespace,
+            name,
+            gang,
+            amounts(task.get("ask") or {}),
+            Constraints(selector=tuple(sorted((task.get("selector") or {}).items()))),
+            task.get("role", ""),
+            task.get("priority", 1),
+            float(index),
+            State[task.get("state", "running" if node else "pending").upper()],
+            node,
+            task.get("nominated", ""),
+            preemptable=task.get("preemptable", True),
+            preempts=task.get("preempts", True),
+            gated=task.get("gated", False),
+            protected=task.get("protected", False),
+            labels=task.get("labels") or {},
+        )
