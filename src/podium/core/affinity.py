@@ -44,8 +44,8 @@ def shunned(peers: Peers, properties: Properties, task: Task, *, later: bool) ->
 def lonely(peers: Peers, properties: Properties, task: Task, *, later: bool) -> Mask:
     """Rows that are not near the company the task requires.
 
-    Company is who matches all of its terms.  The first of a group that requires its own kind finds nobody anywhere;
-    it may go to any node that has the labels, or no such group could ever start.
+    Company is who matches all of its terms.  The first of a group that requires its own kind finds nobody; it may
+    go to any node that has the labels, or no such group could ever start.
     """
     terms = task.cls.constraints.affinity
     if not terms:

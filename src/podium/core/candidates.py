@@ -5,10 +5,10 @@ What depends on a row's own numbers is computed again only for rows that changed
 
 Three ways to choose, by the slowest hook that applies to the kind:
 
-    vectors only              all equal tasks in one pass (`placement.place`)
-    a hook asked node by node best first; a batch goes on until a row would be used a second time, because what such
-                              a hook would say of a changed row is only known once the change is made
-    a hook over all nodes     one task at a time, on vectors
+    vectors only             all equal tasks in one pass (`placement.place`)
+    a hook for single nodes  asked best first; a batch ends where a row would be used a second time, because what
+                             such a hook says of a changed row is only known once the change is made
+    a hook over all nodes    one task at a time, on vectors
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from podium.core import placement
 from podium.core.model import Task
-from podium.core.plugin import Plugin
 from podium.core.rows import Rows
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ class Candidates:
     # --- choosing ----------------------------------------------------------------------------------------------
 
     def choose(self, tasks: Sequence[Task]) -> list[int]:
-        """Rows with room now for equal tasks, in order; fewer than tasks when the room ends or has to be asked for."""
+        """Rows with room now for equal tasks, in order; fewer when the room ends or must be asked for."""
         if any(self._together.values()):
             row = self._choose_together(tasks[0], later=False)
             return [] if row is None else [row]

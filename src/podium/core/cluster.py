@@ -6,9 +6,10 @@ and the model can be rebuilt from the facts at any time.  A task whose node or g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
 
 from podium.core.attachments import Attachments
 from podium.core.constraints import Constraints
@@ -242,6 +243,19 @@ class Cluster:
             self.nodes.widen()
             self._book(task, 1)
             self.on_row.setdefault(task.row, {})[task.id] = task
+
+    def place_all(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """`assign` for many pending tasks of one class, role and gang that all get places now."""
+        first = tasks[0]
+        first.gang.move_all(tasks, State.PENDING, State.ALLOCATED)
+        self.nodes.add_many(self.nodes.used, np.array(rows, dtype=np.int64), first.cls.request, 1)
+        for task, row in zip(tasks, rows, strict=True):
+            task.row = row
+            self.on_row.setdefault(row, {})[task.id] = task
+            if task.matches or task.cls.carries:
+                self.peers.book(task, 1)
+            if task.cls.constraints.attachments:
+                self.attachments.book(task, 1)
 
     def _book(self, task: Task, sign: int) -> None:
         nodes, request = self.nodes, task.cls.request

@@ -1,8 +1,8 @@
 """What a spec asks of a node beside room, as plain frozen data.
 
-Equal constraints and equal requests make one class of tasks.  A task's own labels are no part of its class: sets of
-pods are often numbered by a label, and a gang of a hundred equal tasks must stay one class.  Who looks at a task's
-labels is another task's term, so that is where they are counted: see `peers`.
+Equal constraints and equal requests make one class of tasks.  A task's own labels are no part of its class: pods
+of a set are often numbered by a label, and a gang of a hundred equal tasks must stay one class.  Who looks at a
+task's labels is another task's term, so that is where they are counted: see `peers`.
 """
 
 from __future__ import annotations

@@ -52,10 +52,11 @@ class Nodes:
         self.ranks: NDArray[np.int64] = np.zeros(_FIRST_ROWS, dtype=np.int64)  # order of names, for ties
         self.row_versions: NDArray[np.int64] = np.zeros(_FIRST_ROWS, dtype=np.int64)
         shape = (_FIRST_ROWS, max(8, dimensions.width))
-        self.allocatable: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
-        self.used: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
-        self.releasing: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
-        self.pipelined: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
+        # A column lies together in memory: questions go to a few columns of many rows.
+        self.allocatable: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
+        self.used: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
+        self.releasing: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
+        self.pipelined: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
         self._free: list[int] = []
         self._ranks_of = -1
 
@@ -131,7 +132,7 @@ class Nodes:
         self.row_versions = np.concatenate([self.row_versions, np.zeros_like(self.row_versions)])
         for name in ("allocatable", "used", "releasing", "pipelined"):
             column = getattr(self, name)
-            setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
+            setattr(self, name, np.asfortranarray(np.concatenate([column, np.zeros_like(column)])))
 
     def widen(self) -> None:
         """Makes room for resources that have been named since."""
@@ -139,7 +140,7 @@ class Nodes:
         if missing > 0:
             for name in ("allocatable", "used", "releasing", "pipelined"):
                 column = getattr(self, name)
-                setattr(self, name, np.pad(column, ((0, 0), (0, max(missing, 8)))))
+                setattr(self, name, np.asfortranarray(np.pad(column, ((0, 0), (0, max(missing, 8))))))
 
     # --- room ------------------------------------------------------------------------------------------------
 

@@ -67,9 +67,11 @@ def place(scores: Scores, ranks: Index, count: int, evaluate: Evaluate) -> list[
         return []
     ladder = _Ladder(rows, evaluate)
     # Entries: (-score, rank, place among the candidates, how many are on it already).
-    heap = [(-float(scores[row]), int(ranks[row]), place, 0) for place, row in enumerate(rows)]
-    chosen: list[int] = []
     numbers = rows.tolist()
+    heap = list(
+        zip((-scores[rows]).tolist(), ranks[rows].tolist(), range(len(rows)), [0] * len(rows), strict=True)
+    )
+    chosen: list[int] = []
     while heap and len(chosen) < count:
         _, rank, candidate, level = heap[0]
         chosen.append(numbers[candidate])

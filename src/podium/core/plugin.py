@@ -9,8 +9,8 @@ Three grades of hooks on nodes.  The method a plugin implements states the grade
    Evaluated once for a class and a version of the node set.
 2. `mask_rows`, `score_rows`: a function of the class and of each row's own numbers.  After a placement only that
    row is evaluated again, so a gang of equal tasks is a few vector operations.
-3. `predicate`, `node_order`: one task and one node at a time.  Asked best-first, only as far as an answer can still
-   change the choice, and answers are kept until the node changes.
+3. `predicate`, `node_order`: one task and one node at a time.  Asked best-first, only as far as an answer can
+   still change the choice, and answers are kept until the node changes.
    `batch_predicate`, `batch_node_order`: a look at all nodes together, again for each task.  Tasks to which one
    applies are placed one at a time, still on vectors.
 
@@ -153,6 +153,14 @@ class Plugin:
         """Within a gang: which task is next; in reverse, which is a victim first."""
         return 0
 
+    def job_key(self, gang: Gang) -> float:
+        """`job_order` as a number, smaller first, for those who can: it spares comparing gangs in pairs."""
+        raise AssertionError("only called when overridden")
+
+    def task_key(self, task: Task) -> float:
+        """`task_order` as a number."""
+        raise AssertionError("only called when overridden")
+
     # --- queues ----------------------------------------------------------------------------------------------
 
     def overused(self, queue: Queue) -> bool:
@@ -261,5 +269,5 @@ class Plugin:
     # --- explanation -----------------------------------------------------------------------------------------
 
     def refusals(self, task: Task) -> Iterable[tuple[Refusal, Mask]]:
-        """Why this plugin's masks leave rows out, each reason with its rows: for the diagnosis of a pending task."""
+        """Why this plugin's masks leave rows out, each reason with its rows: for the diagnosis of a task."""
         return ()

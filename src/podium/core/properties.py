@@ -1,4 +1,4 @@
-"""What filters look at, by column: labels, taints and images of all nodes, so that a question is a vector operation.
+"""What filters look at, by column: labels, taints and images of all nodes.  A question is a vector operation.
 
 A label key is a column that holds for each row the number of its value.  The same column answers a selector
 (`key = value` is one comparison), tells the topology domain of each row, and sums pods by domain.  Taints go by

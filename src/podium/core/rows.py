@@ -13,48 +13,53 @@ from numpy.typing import NDArray
 from podium.core.model import TaskClass
 from podium.core.nodes import Nodes
 
+Amounts = NDArray[np.int64]
+
 
 class Rows:
     """Rows of the table, with imagined additions."""
 
-    __slots__ = ("_cls", "_nodes", "added", "index", "later")
+    __slots__ = ("_allocatable", "_cls", "_filled", "_nodes", "added", "index", "later")
 
     def __init__(
-        self,
-        nodes: Nodes,
-        cls: TaskClass,
-        index: NDArray[np.int64],
-        added: NDArray[np.int64] | int = 0,
-        *,
-        later: bool = False,
+        self, nodes: Nodes, cls: TaskClass, index: Amounts, added: Amounts | int = 0, *, later: bool = False
     ) -> None:
         self._nodes = nodes
         self._cls = cls
+        self._allocatable: dict[int, Amounts] = {}  # several hooks look at the same columns
+        self._filled: dict[int, Amounts] = {}
         self.index = index
         self.added = added
         self.later = later  # as it will be once those that are leaving have left
 
-    def allocatable(self, column: int) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self._nodes.allocatable[self.index, column]
+    def allocatable(self, column: int) -> Amounts:
+        found = self._allocatable.get(column)
+        if found is None:
+            found = self._allocatable[column] = self._nodes.allocatable[self.index, column]
         return found
 
-    def used(self, column: int) -> NDArray[np.int64]:
+    def filled(self, column: int) -> Amounts:
+        """What would be taken with one more task, beside the imagined ones."""
+        found = self._filled.get(column)
+        if found is None:
+            found = self._nodes.used[self.index, column]
+            amount = self._cls.request.amount(column)
+            if amount:
+                found += (self.added + 1) * amount
+            self._filled[column] = found
+        return found
+
+    def used(self, column: int) -> Amounts:
         """What is taken, with the imagined tasks."""
-        found: NDArray[np.int64] = self._nodes.used[self.index, column]
-        amount = self._cls.request.amount(column)
-        return found + self.added * amount if amount else found
-
-    def idle(self, column: int) -> NDArray[np.int64]:
-        return self.allocatable(column) - self.used(column)
-
-    def future_idle(self, column: int) -> NDArray[np.int64]:
-        leaving: NDArray[np.int64] = self._nodes.releasing[self.index, column]
-        promised: NDArray[np.int64] = self._nodes.pipelined[self.index, column]
-        return self.idle(column) + leaving - promised
+        return self.filled(column) - self._cls.request.amount(column)
 
     def fits(self) -> NDArray[np.bool_]:
         """Which rows take one more task of the class."""
-        result: NDArray[np.bool_] = self._nodes.live[self.index].copy()
-        for column, amount in self._cls.request.pairs:
-            result &= (self.future_idle(column) if self.later else self.idle(column)) >= amount
+        result: NDArray[np.bool_] = self._nodes.live[self.index]
+        for column, _ in self._cls.request.pairs:
+            filled = self.filled(column)
+            if self.later:
+                filled = filled - self._nodes.releasing[self.index, column]
+                filled += self._nodes.pipelined[self.index, column]
+            result &= filled <= self.allocatable(column)
         return result

@@ -105,6 +105,7 @@ class Session:
         self._arguments = arguments or {}
         self._tiers = tiers
         self._hooks: dict[str, list[list[Plugin]]] = {}
+        self._asked: dict[str, list[Plugin]] = {}
         self._candidates: dict[Hashable, Candidates] = {}
         self._kinds = self._all("kind")
         cluster.settle()
@@ -171,7 +172,10 @@ class Session:
         return any(plugin is None or each is plugin for each in self._all(hook))
 
     def _all(self, hook: str) -> list[Plugin]:
-        return [plugin for tier in self.tiers(hook) for plugin in tier]
+        found = self._asked.get(hook)
+        if found is None:
+            found = self._asked[hook] = [plugin for tier in self.tiers(hook) for plugin in tier]
+        return found
 
     # --- orders ------------------------------------------------------------------------------------------------
 
@@ -204,15 +208,29 @@ class Session:
         return self._compare("victim_queue_order", left, right, preemptor) or -self.queue_compare(left, right)
 
     def sorted_tasks(self, tasks: Iterable[Task]) -> list[Task]:
-        return sorted(tasks, key=cmp_to_key(_signed(self.task_compare)))
+        return sorted(tasks, key=self.task_key)
 
     @property
     def job_key(self) -> Callable[[Gang], Any]:
-        return cmp_to_key(_signed(self.job_compare))
+        """The order of gangs as a sort key: of values where all plugins give them, else by comparing pairs."""
+        orders = self._all("job_order")
+        if not all(plugin.has("job_key") for plugin in orders):
+            return cmp_to_key(_signed(self.job_compare))
+        return lambda gang: (*[plugin.job_key(gang) for plugin in orders], gang.created, gang.id)
 
     @property
     def task_key(self) -> Callable[[Task], Any]:
-        return cmp_to_key(_signed(self.task_compare))
+        """The same for tasks."""
+        orders = self._all("task_order")
+        if not all(plugin.has("task_key") for plugin in orders):
+            return cmp_to_key(_signed(self.task_compare))
+        return lambda task: (
+            *[plugin.task_key(task) for plugin in orders],
+            task.suffix,
+            task.created,
+            task.name,
+            task.id,
+        )
 
     def first_namespace(self, namespaces: Iterable[str]) -> str:
         """The namespace to serve next."""

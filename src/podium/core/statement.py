@@ -38,7 +38,7 @@ class Statement:
         self._steps: list[_Step] = []
 
     def place(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
-        """Gives pending tasks of one class and gang their places."""
+        """Gives pending tasks of one class, role and gang their places."""
         self._change(tasks, State.ALLOCATED, rows)
 
     def pipeline(self, task: Task, row: int) -> None:
@@ -101,9 +101,12 @@ class Statement:
     def _change(self, tasks: Sequence[Task], state: State, rows: Sequence[int], why: str = "") -> None:
         before = [(task.state, task.row) for task in tasks]
         step = _Step(tasks[0].gang, tasks, before, state, why)
-        assign = self._session.cluster.assign
-        for task, row in zip(tasks, rows, strict=True):
-            assign(task, state, row)
+        cluster = self._session.cluster
+        if state is State.ALLOCATED and len(tasks) > 1:
+            cluster.place_all(tasks, rows)
+        else:
+            for task, row in zip(tasks, rows, strict=True):
+                cluster.assign(task, state, row)
         self._session.touch(rows)
         self._steps.append(step)
         self._tell(step, undone=False)

@@ -38,13 +38,13 @@ class Binpack(Plugin):
         total: Scores = np.zeros(len(rows.allocatable(0)))
         fits = np.ones(len(total), dtype=bool)
         weights = 0.0
-        for column, amount in cls.request.pairs:
+        for column, _ in cls.request.pairs:
             weight = self._by_column.get(column)
             if weight is None:
                 continue
             weights += weight
             capacity = rows.allocatable(column)
-            filled = rows.used(column) + amount
+            filled = rows.filled(column)
             fits &= filled <= capacity
             total += weight * filled / np.maximum(capacity, 1)
         if not weights:

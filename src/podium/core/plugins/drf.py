@@ -64,6 +64,9 @@ class Drf(Plugin):
     def job_order(self, left: Gang, right: Gang) -> float:
         return self._shares[left.id] - self._shares[right.id]
 
+    def job_key(self, gang: Gang) -> float:
+        return self._shares[gang.id]
+
     def queue_order(self, left: Queue, right: Queue) -> float:
         return 0 if self._tree is None else self._tree.compare(left.id, right.id)
 

@@ -46,6 +46,9 @@ class GangPlugin(Plugin):
         """Those that are not ready yet go first."""
         return int(self.job_ready(left)) - int(self.job_ready(right))
 
+    def job_key(self, gang: Gang) -> float:
+        return int(self.job_ready(gang))
+
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
         return self._surplus(candidates)
 

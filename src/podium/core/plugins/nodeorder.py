@@ -93,7 +93,7 @@ class NodeOrder(Plugin):
     # --- a row's filling ---------------------------------------------------------------------------------------
 
     def score_rows(self, cls: TaskClass, rows: Rows) -> Scores:
-        cpu, memory = self._fraction(cls, rows, CPU), self._fraction(cls, rows, MEMORY)
+        cpu, memory = self._fraction(rows, CPU), self._fraction(rows, MEMORY)
         total: Scores = np.zeros(len(cpu))
         if self._least:
             total += self._least * MAX_NODE_SCORE / 2 * (np.maximum(1 - cpu, 0) + np.maximum(1 - memory, 0))
@@ -102,14 +102,13 @@ class NodeOrder(Plugin):
             total += self._most * MAX_NODE_SCORE / 2 * full
         if self._balanced:
             others = [column for column in self._columns if column > MEMORY and cls.request.amount(column)]
-            shares = [cpu, memory, *(self._fraction(cls, rows, column) for column in others)]
+            shares = [cpu, memory, *(self._fraction(rows, column) for column in others)]
             total += self._balanced * MAX_NODE_SCORE * (1 - _deviation(shares))
         return total
 
-    def _fraction(self, cls: TaskClass, rows: Rows, column: int) -> Scores:
+    def _fraction(self, rows: Rows, column: int) -> Scores:
         """How full a row would be; a row that has none of it counts as full."""
-        capacity = rows.allocatable(column)
-        wanted = rows.used(column) + cls.request.amount(column)
+        capacity, wanted = rows.allocatable(column), rows.filled(column)
         if capacity.all():
             result: Scores = wanted / capacity
             return result

@@ -17,6 +17,12 @@ class Priority(Plugin):
     def job_order(self, left: Gang, right: Gang) -> float:
         return right.priority - left.priority
 
+    def task_key(self, task: Task) -> float:
+        return -task.priority
+
+    def job_key(self, gang: Gang) -> float:
+        return -gang.priority
+
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
         """Other gangs' tasks by the gangs' priorities, the own gang's by the tasks'."""
         return [

@@ -37,6 +37,9 @@ class Sla(Plugin):
         one, other = self._deadline(left), self._deadline(right)
         return 0 if one == other else -1 if one < other else 1
 
+    def job_key(self, gang: Gang) -> float:
+        return self._deadline(gang)
+
     def job_enqueueable(self, gang: Gang) -> Vote:
         return Vote.PERMIT if self._deadline(gang) < self._now else Vote.ABSTAIN
 
