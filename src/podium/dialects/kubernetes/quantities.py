@@ -1,4 +1,4 @@
-"""Resource lists as integers, however they were written.
+"""Resource lists as integers, however they were written, and back.
 
 An amount that is none (`0x`, `NaN`, `1e400`) or below zero is left out and told: one bad number must not take the
 good ones beside it along.  An amount beyond all bounds is no mistake of form: it stays, and fits nowhere.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.kube.quantity import Quantity, QuantityError, parse_milli, parse_units
+from podium.kube.quantity import Quantity, QuantityError, format_bytes, format_milli, parse_milli, parse_units
 from podium.reasons import BAD_SPEC, Refusal, refuse
 
 Amounts = dict[str, int]
 
 # Quotas speak of CPU under these names too.
 _MILLI = frozenset({"cpu", "requests.cpu", "limits.cpu"})
+_BYTES = frozenset({"memory", "ephemeral-storage"})
 
 
 def read_amounts(quantities: Mapping[str, Quantity] | None, path: str) -> tuple[Amounts, list[Refusal]]:
@@ -32,3 +33,12 @@ def read_amounts(quantities: Mapping[str, Quantity] | None, path: str) -> tuple[
         else:
             good[name] = amount
     return good, bad
+
+
+def format_amount(name: str, amount: int) -> str:
+    """An amount of a resource as an API server prints it."""
+    if name in _MILLI:
+        return format_milli(amount)
+    if name in _BYTES or name.startswith("hugepages-"):
+        return format_bytes(amount)
+    return str(amount)

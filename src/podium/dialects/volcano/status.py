@@ -1,0 +1,192 @@
+"""What a turn of the scheduler means for PodGroups and Queues, as patches of their status.
+
+Nothing is written that says nothing new.  A message whose numbers alone have moved is written once a minute at the
+most: a group that waits for hours must not cost a write with every pod that comes and goes elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from podium.core.model import FINISHED, HOLDING, Gang, Phase, State
+from podium.dialects.dialect import Verdict
+from podium.dialects.kubernetes.quantities import format_amount
+from podium.dialects.volcano import types
+from podium.dialects.volcano.names import PODGROUPS, QUEUES
+from podium.dialects.volcano.translate import PHASE_NAMES
+from podium.kube.changes import Patch
+from podium.kube.times import format_time, parse_time
+from podium.reasons import GANG, TOO_FEW, TOO_FEW_OF_ROLE
+
+Document = dict[str, Any]
+
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULED = "Scheduled"
+_READY = "tasks in gang are ready to be scheduled"
+_REASONS = {TOO_FEW.code: "NotEnoughTasks", TOO_FEW_OF_ROLE.code: "NotEnoughPodsOfTask"}
+_NOT_ENOUGH = "NotEnoughResources"
+
+NUMBERS_AGAIN = 60.0
+_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[kMGTPE]i?|m)?\b")
+
+
+# --- PodGroup ----------------------------------------------------------------------------------------------
+
+
+def group_patch(
+    group: types.PodGroup, gang: Gang, verdict: Verdict | None, cycle: str, now: float
+) -> Patch | None:
+    """The group's status after a turn; None when it stays as it is.  `cycle` names the turn."""
+    ready = is_ready(gang)
+    stuck = bool(gang.tasks) and not ready and not _only_leaving(gang)
+    phase = phase_of(gang, stuck)
+    conditions = list(group.status.conditions or ())
+    if stuck:
+        conditions = _set(conditions, _unschedulable(gang, verdict), cycle, now)
+        conditions = _withdrawn(conditions, SCHEDULED, cycle, now)
+    elif gang.tasks and ready:
+        conditions = _set(conditions, types.PodGroupCondition(SCHEDULED, "True", reason=_READY), cycle, now)
+        conditions = _withdrawn(conditions, UNSCHEDULABLE, cycle, now)
+    status: Document = {
+        "phase": PHASE_NAMES[phase],
+        "running": gang.counts[State.RUNNING] or None,
+        "succeeded": gang.counts[State.SUCCEEDED] or None,
+        "failed": gang.counts[State.FAILED] or None,
+    }
+    old = group.status
+    seen = (old.phase, old.running or None, old.succeeded or None, old.failed or None)
+    if conditions != (old.conditions or []):
+        status["conditions"] = [_document(each) for each in conditions]
+    elif seen == tuple(status.values()):
+        return None
+    return Patch(PODGROUPS, group.namespace, group.name, {"status": status}, uid=group.uid)
+
+
+def is_ready(gang: Gang) -> bool:
+    """Whether enough members have a place, in all and by role."""
+    if gang.ready + gang.pending_best_effort < gang.minimum:
+        return False
+    roles = gang.minimum_by_role
+    if gang.minimum < sum(roles.values()):
+        return True  # minimums by role bind only within the minimum in all
+    ready = (*HOLDING, State.SUCCEEDED)
+    return all(gang.count_role(role, ready) >= minimum for role, minimum in roles.items())
+
+
+def phase_of(gang: Gang, stuck: bool) -> Phase:
+    """The phase at the end of a turn."""
+    if gang.counts[State.RUNNING] and stuck:
+        return Phase.UNKNOWN
+    finished = gang.count(FINISHED)
+    scheduled = gang.count(HOLDING) + finished + _leaving(gang)
+    if scheduled and scheduled >= gang.minimum:
+        return Phase.COMPLETED if scheduled == finished else Phase.RUNNING
+    return Phase.INQUEUE if gang.phase is Phase.INQUEUE else Phase.PENDING
+
+
+def _leaving(gang: Gang) -> int:
+    """Members on their way out that still hold their place."""
+    if not gang.counts[State.RELEASING]:
+        return 0
+    return sum(1 for task in gang.tasks.values() if task.state is State.RELEASING and task.row >= 0)
+
+
+def _only_leaving(gang: Gang) -> bool:
+    """Members that end make a gang incomplete, but there is nothing to schedule: that is no failure."""
+    if gang.counts[State.PENDING] or gang.counts[State.PIPELINED]:
+        return False
+    leaving = _leaving(gang)
+    return leaving > 0 and gang.count(HOLDING) + gang.count(FINISHED) + leaving >= gang.minimum
+
+
+def _unschedulable(gang: Gang, verdict: Verdict | None) -> types.PodGroupCondition:
+    refusal = verdict.refusal if verdict is not None else None
+    culprit = gang.tasks.get(verdict.task) if verdict is not None else None
+    placed = 0
+    if refusal is not None and refusal.reason == GANG:
+        placed = int(str(refusal.facts.get("placed", 0)))
+    counts = {state.name.capitalize(): count for state in State if (count := gang.counts[state])}
+    pending = gang.counts[State.PENDING]
+    able = min(placed, pending)
+    hopes = {"Schedulable": able, UNSCHEDULABLE: pending - able}
+    message = (
+        f"{max(0, gang.minimum - gang.ready - placed)}/{len(gang.tasks)} tasks in gang unschedulable: "
+        f"pod group is not ready, {_histogram({**counts, 'minAvailable': gang.minimum})}"
+    )
+    if pending:
+        message += f"; Pending: {_histogram({word: count for word, count in hopes.items() if count})}"
+    if refusal is not None:
+        message += f". Origin reason is{f' {culprit.name}' if culprit is not None else ''}: {refusal}"
+    reason = _REASONS.get(refusal.code, _NOT_ENOUGH) if refusal is not None else _NOT_ENOUGH
+    return types.PodGroupCondition(UNSCHEDULABLE, "True", reason=reason, message=message)
+
+
+def _histogram(counts: Mapping[str, int]) -> str:
+    return ", ".join(sorted(f"{count} {word}" for word, count in counts.items()))
+
+
+def _set(
+    conditions: Sequence[types.PodGroupCondition], new: types.PodGroupCondition, cycle: str, now: float
+) -> list[types.PodGroupCondition]:
+    """The conditions with a new one in place of that of its type, unless it says what was known."""
+    for index, old in enumerate(conditions):
+        if old.type == new.type:
+            if _says_the_same(old, new, now):
+                return list(conditions)
+            return [*conditions[:index], _stamped(new, cycle, now), *conditions[index + 1 :]]
+    return [*conditions, _stamped(new, cycle, now)]
+
+
+def _says_the_same(old: types.PodGroupCondition, new: types.PodGroupCondition, now: float) -> bool:
+    if (old.status, old.reason) != (new.status, new.reason):
+        return False
+    if old.message == new.message:
+        return True
+    recent = now - parse_time(old.last_transition_time) < NUMBERS_AGAIN
+    return recent and _NUMBERS.sub("#", old.message) == _NUMBERS.sub("#", new.message)
+
+
+def _withdrawn(
+    conditions: Sequence[types.PodGroupCondition], type: str, cycle: str, now: float
+) -> list[types.PodGroupCondition]:
+    """What was true and is so no longer."""
+    return [
+        _stamped(types.PodGroupCondition(type, "False", reason=each.reason), cycle, now)
+        if each.type == type and each.status == "True"
+        else each
+        for each in conditions
+    ]
+
+
+def _stamped(condition: types.PodGroupCondition, cycle: str, now: float) -> types.PodGroupCondition:
+    return types.PodGroupCondition(
+        condition.type, condition.status, cycle, format_time(now), condition.reason, condition.message
+    )
+
+
+def _document(condition: types.PodGroupCondition) -> Document:
+    document = {
+        "type": condition.type,
+        "status": condition.status,
+        "transitionID": condition.transition_id,
+        "lastTransitionTime": condition.last_transition_time,
+        "reason": condition.reason,
+        "message": condition.message,
+    }
+    return {key: value for key, value in document.items() if value}
+
+
+# --- Queue -------------------------------------------------------------------------------------------------
+
+
+def queue_patch(queue: types.Queue, allocated: Mapping[str, int]) -> Patch | None:
+    """What the pods of a queue take; None when its status says so already."""
+    told = {name: format_amount(name, amount) for name, amount in allocated.items()}
+    seen = queue.status.allocated or {}
+    if told == seen:
+        return None
+    gone: Document = {name: None for name in seen if name not in told}
+    patch = {"status": {"allocated": {**told, **gone}}}
+    return Patch(QUEUES, "", queue.name, patch, subresource="status", uid=queue.uid)

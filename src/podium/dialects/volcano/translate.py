@@ -1,0 +1,104 @@
+"""PodGroups and Queues in the core's words.
+
+Names without an object behind them are no errors here: a group whose queue does not exist waits for it, and so do
+pods whose group does not.  What could not be worked with is told beside the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podium.core.cluster import GangFacts
+from podium.core.model import NodeGroups, Phase, Queue
+from podium.dialects.kubernetes.policies import Priorities
+from podium.dialects.kubernetes.quantities import Amounts, read_amounts
+from podium.dialects.volcano import types
+from podium.dialects.volcano.names import DEFAULT_QUEUE, PREEMPTABLE, ROOT_QUEUE, group_id, queue_id
+from podium.kube.quantity import Quantity
+from podium.kube.times import parse_time
+from podium.reasons import BAD_SPEC, Refusal, refuse
+
+_PHASES = {phase.name.capitalize(): phase for phase in Phase}
+PHASE_NAMES = {phase: name for name, phase in _PHASES.items()}
+
+# Volcano's own controller lists a job's needs under the names of quotas too; these are not resources of nodes.
+_QUOTA_NAMES = ("requests.", "limits.", "count/")
+
+
+def read_group(group: types.PodGroup, priorities: Priorities) -> tuple[GangFacts, Refusal | None]:
+    """A group as it is now, and why it cannot be scheduled as it is."""
+    spec = group.spec
+    needs: Amounts | None = None
+    faults: list[Refusal] = []
+    if spec.min_resources is not None:
+        needs, faults = read_amounts(spec.min_resources, "spec.minResources")
+        needs = {name: amount for name, amount in needs.items() if not name.startswith(_QUOTA_NAMES)}
+    refusal = faults[0] if faults else None
+    if spec.min_member < 0:
+        refusal = refuse(BAD_SPEC, field="spec.minMember", detail=f"{spec.min_member} is less than 0")
+    roles = spec.min_task_member or {}
+    for role, minimum in roles.items():
+        if minimum < 0:
+            refusal = refuse(BAD_SPEC, field=f"spec.minTaskMember[{role}]", detail=f"{minimum} is less than 0")
+    facts = GangFacts(
+        id=group_id(group.namespace, group.name),
+        namespace=group.namespace,
+        name=group.name,
+        queue=queue_id(spec.queue or DEFAULT_QUEUE),
+        minimum=max(0, spec.min_member),
+        minimum_by_role=roles,
+        minimum_resources=needs,
+        priority=priorities.value(spec.priority_class_name),
+        created=parse_time(group.metadata.creation_timestamp),
+        phase=_PHASES.get(group.status.phase, Phase.PENDING),
+        preemptable=_preemptable(group),
+        attributes=group.annotations,
+    )
+    return facts, refusal
+
+
+def _preemptable(group: types.PodGroup) -> bool:
+    return (group.annotations.get(PREEMPTABLE) or group.labels.get(PREEMPTABLE)) != "false"
+
+
+def read_queue(queue: types.Queue) -> tuple[Queue, tuple[Refusal, ...]]:
+    """A queue as it is now, and what of it could not be read.  One that names no parent is a child of the root."""
+    spec = queue.spec
+    faults: list[Refusal] = []
+
+    def amounts(given: Mapping[str, Quantity] | None, field: str) -> Amounts:
+        good, bad = read_amounts(given, f"queue {queue.name}: spec.{field}")
+        faults.extend(bad)
+        return good
+
+    parent = spec.parent or ("" if queue.name == ROOT_QUEUE else ROOT_QUEUE)
+    found = Queue(
+        id=queue_id(queue.name),
+        name=queue.name,
+        parent=queue_id(parent) if parent else "",
+        weight=max(1, spec.weight),
+        capability=amounts(spec.capability, "capability"),
+        guarantee=amounts(spec.guarantee.resource if spec.guarantee is not None else None, "guarantee.resource"),
+        deserved=amounts(spec.deserved, "deserved"),
+        priority=spec.priority,
+        reclaimable=spec.reclaimable,
+        open=queue.status.state in ("", "Open"),
+        fifo=spec.dequeue_strategy == "fifo",
+        created=parse_time(queue.metadata.creation_timestamp),
+        attributes=dict(queue.annotations),
+        groups=_node_groups(spec.affinity),
+    )
+    return found, tuple(faults)
+
+
+def _node_groups(affinity: types.QueueAffinity | None) -> NodeGroups | None:
+    if affinity is None:
+        return None
+    near = affinity.node_group_affinity or types.NodeGroupTerms()
+    apart = affinity.node_group_anti_affinity or types.NodeGroupTerms()
+    return NodeGroups(
+        required=tuple(near.required or ()),
+        preferred=tuple(near.preferred or ()),
+        anti_required=tuple(apart.required or ()),
+        anti_preferred=tuple(apart.preferred or ()),
+    )
