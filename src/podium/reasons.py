@@ -201,6 +201,14 @@ NOT_ADMITTED = _reason(
     Lift.QUEUE,
 )
 GATED = _reason("SchedulingGated", "gated: its scheduling gates are not lifted", "remove the gates", Lift.SPEC)
+BAD_SPEC = _reason("InvalidSpec", "{field}: {detail}", "correct the object", Lift.SPEC)
+TWO_GANGS = _reason(
+    "AmbiguousGang",
+    "it belongs to {first} and to {second}, and can be in one group only",
+    "leave one of the two out",
+    Lift.SPEC,
+)
+NO_GANG = _reason("GroupMissing", "{group} does not exist", "create it", Lift.MEMBERS)
 
 
 class Refusal(msgspec.Struct, frozen=True):
