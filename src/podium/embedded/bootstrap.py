@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterable
 from typing import Any
 
 from podium.embedded.admission import SYSTEM_NAMESPACES
@@ -85,3 +87,20 @@ def bootstrap(objects: Objects, port: int) -> None:
         kind = objects.registry.find(resource.group, resource.version, resource.plural)
         assert isinstance(kind, Kind), f"{resource.plural} is not served"
         objects.create(kind, document["metadata"].get("namespace", ""), document)
+
+
+def install(objects: Objects, documents: Iterable[Document]) -> None:
+    """Creates what is missing of the objects that API families bring along, definitions before what they define.
+
+    A definition that is there is brought up to date; whatever became of the other objects since, they stay.
+    """
+    for document in documents:
+        kind = objects.registry.of_kind(document["apiVersion"], document["kind"])
+        assert kind is not None, f"{document['kind']} is not served"
+        metadata = document["metadata"]
+        key = metadata.get("namespace", ""), metadata["name"]
+        record = objects.store.get(kind.storage, *key)
+        if record is None:
+            objects.create(kind, key[0], copy.deepcopy(document))
+        elif kind.resource == r.CUSTOMRESOURCEDEFINITIONS:
+            objects.update(kind, key, {**record.document(), "spec": copy.deepcopy(document["spec"])})

@@ -23,7 +23,7 @@ import msgspec
 
 from podium.embedded.access import gate_for
 from podium.embedded.api import Api
-from podium.embedded.bootstrap import bootstrap
+from podium.embedded.bootstrap import bootstrap, install
 from podium.embedded.certificates import load_identity
 from podium.embedded.controllers import all_controllers
 from podium.embedded.data_directory import DataDirectory, Lock, default_directory
@@ -41,6 +41,7 @@ from podium.embedded.registry import Registry
 from podium.embedded.standin import FirstFit
 from podium.embedded.store import Store
 from podium.errors import StorageError
+from podium.kube.admission import Document, Hook
 from podium.kube.controller import Manager
 from podium.kube.kubeconfig import write_kubeconfig
 from podium.kube.resources import NODES
@@ -59,6 +60,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[Shape, ...] = ()
     data_dir: Path | None = None
     in_memory: bool = False
+    hooks: tuple[Hook, ...] = ()  # what API families say about writes to their kinds
+    objects: tuple[Document, ...] = ()  # what they bring along: definitions first
 
 
 class EmbeddedCluster:
@@ -109,8 +112,16 @@ class EmbeddedCluster:
         journal.on_failure = self._log_ended
         registry = Registry(builtin_kinds())
         metrics = Metrics(store, registry)
-        self.api = Api(store, registry, time.time, RandomIdentities(), endpoints={"/metrics": metrics.answer})
+        self.api = Api(
+            store,
+            registry,
+            time.time,
+            RandomIdentities(),
+            settings.hooks,
+            endpoints={"/metrics": metrics.answer},
+        )
         bootstrap(self.api.objects, self.port)
+        install(self.api.objects, settings.objects)
         _register_nodes(self.api.objects, settings.nodes)
         # What has been read stays: the collector need not walk through it again and again.
         gc.collect()
@@ -130,7 +141,7 @@ class EmbeddedCluster:
 
     def _start_machine(self, authority: str) -> None:
         """Controllers, kubelets and scheduler in one machine: they share one view of the cluster."""
-        served = {kind.storage for kind in self.api.registry if not kind.custom}
+        served = {kind.storage for kind in self.api.registry if not kind.custom and "list" in kind.verbs}
         machine = Manager([*all_controllers(authority, served), *simulated_kubelets(), FirstFit()])
         driver = Driver(self.transport, machine, concurrency=_CONCURRENCY, custom_resources=True)
         task = asyncio.create_task(driver.run(), name="machine")
