@@ -261,6 +261,7 @@ class Queue(msgspec.Struct):
     created: float = 0.0
     attributes: dict[str, str] = {}
     groups: NodeGroups | None = None
+    group_limits: dict[str, dict[str, int]] = {}  # by group of nodes: what the queue may hold there
 
 
 class Budget(msgspec.Struct, frozen=True):

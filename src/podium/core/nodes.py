@@ -158,6 +158,15 @@ class Nodes:
         )
         return result
 
+    def future_idle_of(self, row: int, column: int) -> int:
+        """The same for one row and column."""
+        return int(
+            self.allocatable[row, column]
+            - self.used[row, column]
+            + self.releasing[row, column]
+            - self.pipelined[row, column]
+        )
+
     def fits(self, request: Request, *, future: bool = False) -> NDArray[np.bool_]:
         """Which rows have room for one such task, now or in the future."""
         self.widen()

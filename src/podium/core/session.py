@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.core.budgets import Budgets
 from podium.core.candidates import Candidates
 from podium.core.cluster import Cluster
 from podium.core.decisions import Decision, QueueFault, Refuse
@@ -109,6 +110,7 @@ class Session:
         self._candidates: dict[Hashable, Candidates] = {}
         self._kinds = self._all("kind")
         cluster.settle()
+        self.budgets = Budgets(cluster.budgets.values(), cluster.peers)
         cluster.nodes.widen()
         self.total: Vector = cluster.nodes.total()
         self.queues = dict(cluster.queues)

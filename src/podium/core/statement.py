@@ -49,6 +49,10 @@ class Statement:
         """Makes a task that holds a place leave it."""
         self._change([task], State.RELEASING, [task.row], why)
 
+    def spare(self, task: Task, state: State) -> None:
+        """Lets a task that was told to leave stay as it was, in a dry run that will be rolled back."""
+        self._change([task], state, [task.row])
+
     def checkpoint(self) -> int:
         return len(self._steps)
 
@@ -114,6 +118,10 @@ class Statement:
     def _tell(self, step: _Step, *, undone: bool) -> None:
         """Plugins keep running sums: a place taken, or given back, is told to all of them."""
         placed = Placed(step.gang, step.tasks[0].cls, step.tasks)
+        if self._session.budgets:
+            for task, (state, _) in zip(step.tasks, step.before, strict=True):
+                leaving = (step.state is State.RELEASING) - (state is State.RELEASING)
+                self._session.budgets.count(task, leaving if undone else -leaving)
         if (step.state is State.RELEASING) == undone:
             self._session.tell_allocated(placed)
         else:

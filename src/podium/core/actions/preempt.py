@@ -1,11 +1,20 @@
-"""preempt: within a queue, gangs that lack their minimum push out tasks that matter less."""
+"""preempt: within a queue, gangs that lack their minimum push out tasks that matter less.
+
+enableTopologyAwarePreemption  choose by dry run over several nodes instead of taking the first that works;
+                               minCandidateNodesPercentage, minCandidateNodesAbsolute and
+                               maxCandidateNodesAbsolute say how many
+predicateErrorCacheEnable      a task like one that found nothing is not tried again
+minRuntime                     what has run for less than this is left alone
+"""
 
 from __future__ import annotations
 
 from podium.core.action import Action
-from podium.core.actions.victims import make_room
+from podium.core.actions.dry_run import Search, make_room_by_dry_run
+from podium.core.actions.victims import Prey, make_room
 from podium.core.model import Gang, Phase, State, Task
 from podium.core.session import Session
+from podium.core.statement import Statement
 
 
 class Preempt(Action):
@@ -14,6 +23,8 @@ class Preempt(Action):
     name = "preempt"
 
     def run(self, session: Session) -> None:
+        self._arguments = session.arguments(self.name)
+        session.keep_answers = self._arguments.flag("predicateErrorCacheEnable", True)
         starving = [
             gang
             for gang in session.gangs
@@ -26,40 +37,50 @@ class Preempt(Action):
             self._inside(session, gang)
 
     def _between_gangs(self, session: Session, gang: Gang) -> None:
+        preemptors = _preemptors(session, gang)
+        if not preemptors:
+            return
+        prey = Prey(
+            session,
+            lambda victim: victim.gang.queue == gang.queue and victim.gang is not gang,
+            self._arguments,
+        )
         statement = session.statement()
-        for task in _preemptors(session, gang):
+        why = f"preempted for {gang.namespace}/{gang.name}"
+        failed: tuple[Task, int] | None = None
+        for task in preemptors:
             if not session.starving(gang):
                 break
-            make_room(
-                session,
-                statement,
-                task,
-                lambda victim: victim.gang.queue == gang.queue and victim.gang is not gang,
-                session.preemptable,
-                f"preempted for {gang.namespace}/{gang.name}",
-            )
+            unchanged = failed is not None and failed[1] == statement.checkpoint()
+            if failed is not None and unchanged and session.keep_answers and session.alike(failed[0], task):
+                continue
+            if not self._make_room(session, statement, task, prey, why):
+                failed = (task, statement.checkpoint())
         if statement.evicts and session.pipelined(gang):
             statement.commit()
         else:
             statement.rollback()
 
     def _inside(self, session: Session, gang: Gang) -> None:
-        for task in _preemptors(session, gang):
+        preemptors = _preemptors(session, gang)
+        if not preemptors:
+            return
+        prey = Prey(session, lambda victim: victim.gang is gang, self._arguments)
+        for task in preemptors:
             statement = session.statement()
-            done = make_room(
-                session,
-                statement,
-                task,
-                lambda victim: victim.gang is gang,
-                session.preemptable,
-                f"preempted for {task.namespace}/{task.name}",
-            )
+            done = self._make_room(session, statement, task, prey, f"preempted for {task.namespace}/{task.name}")
             if not done:
                 return
             if statement.evicts:
                 statement.commit()
             else:
                 statement.rollback()
+
+    def _make_room(self, session: Session, statement: Statement, task: Task, prey: Prey, why: str) -> bool:
+        if self._arguments.flag("enableTopologyAwarePreemption", False):
+            search = Search.of(self._arguments)
+            return make_room_by_dry_run(session, statement, task, prey, session.preemptable, why, search)
+        return make_room(session, statement, task, prey, session.preemptable, why)
 
 
 def _preemptors(session: Session, gang: Gang) -> list[Task]:

@@ -1,10 +1,13 @@
-"""reclaim: between queues, what is lent beyond a queue's share is taken back."""
+"""reclaim: between queues, what is lent beyond a queue's share is taken back.
+
+minRuntime  what has run for less than this is left alone
+"""
 
 from __future__ import annotations
 
 from podium.core.action import Action
 from podium.core.actions.line import Line
-from podium.core.actions.victims import make_room
+from podium.core.actions.victims import Prey, make_room
 from podium.core.model import Gang, Phase, Queue, State, Task
 from podium.core.session import Session
 
@@ -32,6 +35,7 @@ class Reclaim(Action):
             owner = session.queues.get(victim.gang.queue)
             return owner is not None and owner.id != queue.id and owner.reclaimable
 
+        prey = Prey(session, eligible, session.arguments(self.name))
         statement = session.statement()
         waiting = [
             task
@@ -42,14 +46,8 @@ class Reclaim(Action):
             if not session.starving(gang):
                 break
             if session.preemptive(queue, task):
-                make_room(
-                    session,
-                    statement,
-                    task,
-                    eligible,
-                    session.reclaimable,
-                    f"reclaimed by queue {queue.name}",
-                )
+                why = f"reclaimed by queue {queue.name}"
+                make_room(session, statement, task, prey, session.reclaimable, why)
         if statement.evicts and session.pipelined(gang):
             statement.commit()
         else:

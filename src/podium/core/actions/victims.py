@@ -1,100 +1,157 @@
 """Making room by eviction: the part that preempt and reclaim share.
 
-Bounded by construction: nodes are tried best first and the first that works is taken; on a node each candidate is
-looked at once, and no more of them go than are needed.
+Bounded by construction.  Who may go at all is looked up once for a gang, and summed by row: rows on which even all
+of them would not make room are never visited.  The others are tried best first and the first that works is taken;
+on a row each candidate is looked at once, and no more of them go than are needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
-from podium.core.model import HOLDING, Queue, State, Task
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.core.model import Gang, State, Task
+from podium.core.plugin import Arguments
+from podium.core.plugins.sla import duration
 from podium.core.session import Session
 from podium.core.statement import Statement
 
 Eligible = Callable[[Task], bool]
 Filter = Callable[[Task, Sequence[Task]], list[Task]]
 
+_EVICTABLE = frozenset({State.BINDING, State.BOUND, State.RUNNING})
 
-def make_room(
-    session: Session,
-    statement: Statement,
-    task: Task,
-    eligible: Eligible,
-    agree: Filter,
-    why: str,
-) -> bool:
+
+class Prey:
+    """Who may have to go for a gang, by row, and what each row would gain if all of them went."""
+
+    def __init__(self, session: Session, eligible: Eligible, arguments: Arguments) -> None:
+        self._session = session
+        fresh = session.now - (duration(arguments.text("minRuntime")) or 0.0)
+        self.by_row: dict[int, list[Task]] = {}
+        for row, tasks in session.cluster.on_row.items():
+            found = [
+                task
+                for task in tasks.values()
+                if task.preemptable and task.state in _EVICTABLE and task.started <= fresh and eligible(task)
+            ]
+            if found:
+                self.by_row[row] = found
+        nodes = session.cluster.nodes
+        self._gains: NDArray[np.int64] = np.zeros((nodes.count, nodes.dimensions.width), dtype=np.int64)
+        for row in self.by_row:
+            self.recount(row)
+
+    def recount(self, row: int) -> None:
+        """Takes in that some of a row have been evicted."""
+        self.by_row[row] = [task for task in self.by_row[row] if task.state in _EVICTABLE]
+        self._gains[row] = 0
+        for task in self.by_row[row]:
+            for column, amount in task.cls.request.pairs:
+                self._gains[row, column] += amount
+
+    def rows(self, task: Task) -> list[int]:
+        """Rows whose properties suit a task and where room could be made for it, best first."""
+        nodes = self._session.cluster.nodes
+        candidates = self._session.candidates(task)
+        columns = task.cls.columns
+        room = nodes.future_idle(columns) + self._gains[:, columns]
+        possible = np.flatnonzero(candidates.static & (room >= task.cls.amounts).all(axis=1))
+        order = np.lexsort((nodes.order()[possible], -candidates.suitability[possible]))
+        return [row for row in possible[order].tolist() if row in self.by_row]
+
+    def of(self, task: Task, row: int, agree: Filter) -> list[Task]:
+        """Who goes from a row, first first.
+
+        Plugins count down what an owner has to spare, so they are shown who would go first, first.  Who is under
+        a disruption budget that is used up goes last: budgets are broken only when nothing else helps.
+        """
+        found = [each for each in self.by_row[row] if each.best_effort or not task.best_effort]
+        ordered = in_order(self._session, task, found)
+        agreed = {each.id for each in agree(task, ordered)}
+        victims = [each for each in ordered if each.id in agreed]
+        if not self._session.budgets:
+            return victims
+        broken = self._session.budgets.broken_by(victims)
+        return sorted(victims, key=lambda each: each.id in broken)
+
+    def suffices(self, task: Task, row: int, victims: Sequence[Task]) -> bool:
+        """Whether there would be room if all of them went."""
+        nodes = self._session.cluster.nodes
+        for column, amount in task.cls.request.pairs:
+            gain = sum(victim.cls.request.amount(column) for victim in victims)
+            if nodes.future_idle_of(row, column) + gain < amount:
+                return False
+        return True
+
+
+def make_room(session: Session, statement: Statement, task: Task, prey: Prey, agree: Filter, why: str) -> bool:
     """Evicts what is needed for one task on the best node where that works, and promises it the place.
 
     The limits of the queue are looked at after each eviction: what leaves may be what filled it, or one above it.
     """
-    queue = session.queues[task.gang.queue]
-    candidates = session.candidates(task)
-    order = _victim_key(session, queue)
-    if session.allocatable(queue, task) is None:
-        free = candidates.choose_later(task)
-        if free is not None:
-            statement.pipeline(task, free)
-            return True
-    for row in _possible_rows(session, task):
+    if take_free(session, statement, task):
+        return True
+    for row in prey.rows(task):
+        victims = prey.of(task, row, agree)
+        if not victims or not prey.suffices(task, row, victims):
+            continue
         mark = statement.checkpoint()
-        victims = _victims(session, task, row, eligible, agree, order)
-        for victim in sorted(victims, key=order):
+        for victim in victims:
             statement.evict(victim, why)
-            if (
-                session.cluster.nodes.fits_row(task.cls.request, row, future=True)
-                and session.allocatable(queue, task) is None
-            ):
-                candidates.refresh()
-                if candidates.fits(task, row, future=True):
-                    statement.pipeline(task, row)
-                    return True
+            if fits(session, task, row):
+                statement.pipeline(task, row)
+                prey.recount(row)
+                return True
         statement.rollback(mark)
     return False
 
 
-def _possible_rows(session: Session, task: Task) -> list[int]:
-    """Rows whose properties suit the task, best first; room is what is being made."""
-    nodes = session.cluster.nodes
-    candidates = session.candidates(task)
-    ranks = nodes.order()
-    rows = [row for row in range(nodes.count) if candidates.static[row]]
-    scores = candidates.suitability
-    return sorted(rows, key=lambda row: (-scores[row], ranks[row]))
+def take_free(session: Session, statement: Statement, task: Task) -> bool:
+    """Promises a task a place where nobody has to go, if there is one."""
+    if session.allocatable(session.queues[task.gang.queue], task) is not None:
+        return False
+    row = session.candidates(task).choose_later(task)
+    if row is None:
+        return False
+    statement.pipeline(task, row)
+    return True
 
 
-def _victims(
-    session: Session, task: Task, row: int, eligible: Eligible, agree: Filter, order: Callable[[Task], Any]
-) -> list[Task]:
-    """Who may go.  Plugins count down what an owner has to spare, so they are shown who would go first, first."""
-    found = [
-        each
-        for each in session.cluster.on_row.get(row, {}).values()
-        if each.state in HOLDING
-        and each.state is not State.ALLOCATED
-        and each.preemptable
-        and eligible(each)
-        and (each.best_effort or not task.best_effort)
-    ]
-    found.sort(key=order)
-    return agree(task, found) if found else []
+def fits(session: Session, task: Task, row: int) -> bool:
+    """Whether a task can be promised a row, after what has been evicted so far."""
+    if not session.cluster.nodes.fits_row(task.cls.request, row, future=True):
+        return False
+    if session.allocatable(session.queues[task.gang.queue], task) is not None:
+        return False
+    return session.candidates(task).fits(task, row, future=True)
 
 
-def _victim_key(session: Session, preemptor: Queue) -> Callable[[Task], Any]:
+def in_order(session: Session, task: Task, victims: Iterable[Task]) -> list[Task]:
     """Who goes first: by queue, then the gang that would be served last, then the task that would be."""
+    preemptor = session.queues[task.gang.queue]
+    by_queue: dict[str, list[Task]] = {}
+    for victim in victims:
+        by_queue.setdefault(victim.gang.queue, []).append(victim)
+    queues = list(by_queue)
+    if len(queues) > 1:
 
-    def compare(left: Task, right: Task) -> int:
-        result: float = 0
-        if left.gang.queue != right.gang.queue:
-            first, second = session.queues.get(left.gang.queue), session.queues.get(right.gang.queue)
-            if first is not None and second is not None:
-                result = session.victim_queue_compare(first, second, preemptor)
-        if not result and left.gang is not right.gang:
-            result = -session.job_compare(left.gang, right.gang)
-        if not result:
-            result = -session.task_compare(left, right)
-        return (result > 0) - (result < 0)
+        def compare(left: str, right: str) -> int:
+            result = session.victim_queue_compare(session.queues[left], session.queues[right], preemptor)
+            return (result > 0) - (result < 0)
 
-    return cmp_to_key(compare)
+        queues.sort(key=cmp_to_key(compare))
+    job_key, task_key = session.job_key, session.task_key
+    gangs: dict[str, Any] = {}
+
+    def key(victim: Task) -> tuple[Any, Any]:
+        gang: Gang = victim.gang
+        if gang.id not in gangs:
+            gangs[gang.id] = job_key(gang)
+        return gangs[gang.id], task_key(victim)
+
+    return [victim for queue in queues for victim in sorted(by_queue[queue], key=key, reverse=True)]

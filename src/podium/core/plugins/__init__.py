@@ -8,11 +8,14 @@ from podium.core.plugins.capacity import Capacity
 from podium.core.plugins.conformance import Conformance
 from podium.core.plugins.drf import Drf
 from podium.core.plugins.gang import GangPlugin
+from podium.core.plugins.nodegroup import NodeGroup
 from podium.core.plugins.nodeorder import NodeOrder
 from podium.core.plugins.overcommit import Overcommit
+from podium.core.plugins.pdb import Pdb
 from podium.core.plugins.predicates import Predicates
 from podium.core.plugins.priority import Priority
 from podium.core.plugins.proportion import Proportion
+from podium.core.plugins.resourcequota import ResourceQuota
 from podium.core.plugins.sla import Sla
 
 BUILT_IN: dict[str, type[Plugin]] = {
@@ -23,11 +26,14 @@ BUILT_IN: dict[str, type[Plugin]] = {
         Conformance,
         Drf,
         GangPlugin,
+        NodeGroup,
         NodeOrder,
         Overcommit,
+        Pdb,
         Predicates,
         Priority,
         Proportion,
+        ResourceQuota,
         Sla,
     )
 }
