@@ -15,6 +15,7 @@ from podium.core.plugin import Placed, Plugin, Vote
 from podium.core.resources import PODS
 from podium.core.session import Session
 from podium.core.shares import (
+    TOLERANCE,
     Admissions,
     Amounts,
     Ledger,
@@ -63,7 +64,9 @@ class Proportion(Plugin):
         return (right.priority - left.priority) or (self._share(left) - self._share(right))
 
     def overused(self, queue: Queue) -> bool:
-        return bool(np.all(self._deserved[queue.id] <= self._ledger.queues[queue.id]))
+        enough = self._deserved[queue.id] <= self._ledger.queues[queue.id] + TOLERANCE
+        enough[PODS] = True  # there are more places for pods than anything else: they would never be used up
+        return bool(np.all(enough))
 
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
         if not queue.open:
@@ -88,7 +91,7 @@ class Proportion(Plugin):
         victims = []
         for task in candidates:
             queue = task.gang.queue
-            if np.all(left[queue] <= self._deserved[queue]):
+            if np.all(left[queue] <= self._deserved[queue] + TOLERANCE):
                 continue
             left[queue] = left[queue] - self._ledger.of(task.cls)
             victims.append(task)
