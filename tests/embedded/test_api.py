@@ -460,7 +460,7 @@ def test_a_definition_waits_for_objects_that_are_held(server: Server) -> None:
     path = CUSTOMRESOURCEDEFINITIONS.path(name="boxes.example.com")
     server.ok("DELETE", path)
     assert server.ok("GET", path)["metadata"]["deletionTimestamp"]
-    assert server.no("POST", BOXES, box("b", size=1))["code"] == 405
+    assert server.no("POST", BOXES, box("b", size=1))["code"] == 403
     server.ok("PATCH", BOXES + "/a", {"metadata": {"finalizers": None}}, media=MERGE_PATCH)
     assert server.call("GET", path).status == 404
 

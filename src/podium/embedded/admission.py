@@ -115,7 +115,7 @@ class Admission:
             raise status.forbidden(
                 r.PODS,
                 pod["metadata"].get("name", ""),
-                "the integer value of priority must not be provided in pod spec; "
+                f"the integer value of priority ({given}) must not be provided in pod spec; "
                 f"priority admission controller computed {value} from the given PriorityClass name",
             )
         spec["priority"] = value

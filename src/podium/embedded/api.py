@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from podium.embedded import decoding, deletion, patching, rendering, strategies, subresources
+from podium.embedded import decoding, deletion, options, patching, rendering, strategies, subresources
 from podium.embedded.admission import Admission
 from podium.embedded.customresources import CustomResources
 from podium.embedded.exchange import Held, Reply, refusal
@@ -19,13 +19,14 @@ from podium.embedded.feeds import Watch
 from podium.embedded.meta import Meta
 from podium.embedded.objects import Identities, Objects
 from podium.embedded.podlogs import read_log
-from podium.embedded.reading import list_bytes, list_page
+from podium.embedded.reading import list_bytes, list_page, too_large
 from podium.embedded.registry import Kind, Registry
 from podium.embedded.routing import Target, resolve
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
 from podium.kube import status
 from podium.kube.admission import Hook
+from podium.kube.resources import BINDINGS
 from podium.kube.schema import protobuf
 from podium.kube.transport import JSON, Request, Response
 
@@ -90,6 +91,7 @@ class Api:
     # --- collections -----------------------------------------------------------------------------------------
 
     def _list(self, target: Target, request: Request) -> Reply:
+        options.check_list(request)
         if request.flag("watch"):
             render = rendering.event_renderer(request, target.kind, self.clock)
             return Watch(self.store, target.kind, target.namespace, request, render)
@@ -97,22 +99,32 @@ class Api:
         return Response(200, rendering.collection(request, target.kind, page, self.clock()))
 
     def _create(self, target: Target, request: Request) -> Reply:
+        dry_run = options.check_write(request, "CreateOptions")
         document, warnings = self._decode(target.kind, request)
-        record = self.objects.create(target.kind, target.namespace, document, dry_run=_dry_run(request))
+        if target.kind.resource == BINDINGS:
+            name = (document.get("metadata") or {}).get("name", "")
+            subresources.bind(self.objects, (target.namespace, name), document, dry_run=dry_run)
+            return self._done()
+        if target.kind.custom:
+            self._custom.refuse_late(target.kind, (document.get("metadata") or {}).get("name", ""))
+        record = self.objects.create(target.kind, target.namespace, document, dry_run=dry_run)
         return self._written(target.kind, record, request, warnings, code=201)
 
     def _delete_collection(self, target: Target, request: Request) -> Reply:
-        options = deletion.read_options(request)
+        wanted = options.read_delete(request)
         page = list_page(self.store, target.kind, target.namespace, request)
         for record in page.records:
             self.objects.admission.check_delete(target.kind, record)
-            deletion.delete(self.objects, target.kind, record, options)
+            deletion.delete(self.objects, target.kind, record, wanted)
         return Held(Response(200, list_bytes(target.kind, page)), self.store.last_entry)
 
     # --- objects ---------------------------------------------------------------------------------------------
 
     def _get(self, target: Target, request: Request) -> Reply:
         record = self.objects.require(target.kind, target.namespace, target.name)
+        version = request.param("resourceVersion")
+        if version.isdigit() and int(version) > self.store.version:
+            raise too_large(int(version), self.store.version)
         return Response(200, rendering.item(request, target.kind, record, self.clock()))
 
     def _replace(self, target: Target, request: Request) -> Reply:
@@ -123,21 +135,26 @@ class Api:
             (target.namespace, target.name),
             document,
             subresource=target.subresource,
-            dry_run=_dry_run(request),
+            dry_run=options.check_write(request, "UpdateOptions"),
         )
         return self._written(target.kind, record, request, warnings, code=200 if existed else 201)
 
     def _patch(self, target: Target, request: Request) -> Reply:
         key = (target.namespace, target.name)
         record, warnings = patching.patch(
-            self.objects, target.kind, key, target.subresource, request, dry_run=_dry_run(request)
+            self.objects,
+            target.kind,
+            key,
+            target.subresource,
+            request,
+            dry_run=options.check_write(request, "PatchOptions"),
         )
         return self._written(target.kind, record, request, warnings)
 
     def _delete(self, target: Target, request: Request) -> Reply:
         record = self.objects.require(target.kind, target.namespace, target.name)
         self.objects.admission.check_delete(target.kind, record)
-        result = deletion.delete(self.objects, target.kind, record, deletion.read_options(request))
+        result = deletion.delete(self.objects, target.kind, record, options.read_delete(request))
         if not result.gone or target.kind.resource in strategies.RETURNED_ON_DELETE:
             return self._written(target.kind, result.record, request)
         details: Document = {"name": record.name, "kind": target.kind.resource.plural, "uid": record.uid}
@@ -150,7 +167,12 @@ class Api:
 
     def _bind(self, target: Target, request: Request) -> Reply:
         binding = decoding.decode_body(request, what="Binding")
-        subresources.bind(self.objects, (target.namespace, target.name), binding, dry_run=_dry_run(request))
+        subresources.bind(
+            self.objects,
+            (target.namespace, target.name),
+            binding,
+            dry_run=options.check_write(request, "CreateOptions"),
+        )
         return self._done()
 
     def _evict(self, target: Target, request: Request) -> Reply:
@@ -173,7 +195,8 @@ class Api:
 
     def _scaled(self, target: Target, request: Request, scale: Document) -> Reply:
         key = (target.namespace, target.name)
-        record = subresources.set_scale(self.objects, target.kind, key, scale, dry_run=_dry_run(request))
+        dry_run = options.check_write(request, "UpdateOptions")
+        record = subresources.set_scale(self.objects, target.kind, key, scale, dry_run=dry_run)
         body = msgspec.json.encode(subresources.scale_of(target.kind, record))
         return Held(Response(200, body), self.store.last_entry)
 
@@ -185,7 +208,7 @@ class Api:
     def _decode(self, kind: Kind, request: Request) -> tuple[Document, list[str]]:
         document = decoding.decode_body(request, what=kind.resource.kind)
         document = decoding.check_type_meta(document, kind)
-        return document, decoding.check_fields(document, kind, request.param("fieldValidation"))
+        return document, decoding.check_fields(document, kind, request.param("fieldValidation"), request.body)
 
     def _written(
         self, kind: Kind, record: Record, request: Request, warnings: Iterable[str] = (), code: int = 200
@@ -207,13 +230,6 @@ def _as_json(request: Request) -> Request:
     except protobuf.ProtobufError as error:
         raise status.bad_request(str(error)) from None
     return msgspec.structs.replace(request, body=msgspec.json.encode(document), content_type=JSON)
-
-
-def _dry_run(request: Request) -> bool:
-    given = request.param("dryRun")
-    if given not in ("", "All"):
-        raise status.bad_request(f'dryRun must be All or be left out, not "{given}"')
-    return bool(given)
 
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

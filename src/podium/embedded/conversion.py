@@ -26,6 +26,12 @@ _EVENT_FIELDS = {
 }
 
 
+def typed(kind: Kind, document: Document) -> Document:
+    """The document with what it is at its beginning, so that stored bytes tell their version by how they begin."""
+    said = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
+    return {**said, **document, **said}
+
+
 def is_served_form(kind: Kind, record: Record) -> bool:
     """Whether stored bytes can be sent as they are.  Every stored document begins with its apiVersion."""
     return kind.resource == kind.storage or record.data.startswith(kind.prefix)

@@ -11,8 +11,10 @@ from typing import Any
 
 from podium.embedded import deletion
 from podium.embedded.objects import Objects
-from podium.embedded.registry import ALL_VERBS, Column, Kind, ScalePaths
+from podium.embedded.options import DeleteOptions
+from podium.embedded.registry import Column, Kind, ScalePaths
 from podium.embedded.store import Record
+from podium.kube import status
 from podium.kube.conditions import set_condition
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
 from podium.kube.schema import structural
@@ -59,7 +61,11 @@ class CustomResources:
     def _take_in(self, record: Record) -> None:
         definition = record.document()
         leaving = "deletionTimestamp" in definition["metadata"]
-        kinds = kinds_of(definition, leaving=leaving)
+        taken = None if leaving else self._names_taken(record.name, definition)
+        if taken is not None and record.name not in self._served:
+            self._turn_away(record, definition, taken)
+            return
+        kinds = kinds_of(definition)
         for kind in self._served.get(record.name, ()):
             if kind.resource not in {each.resource for each in kinds}:
                 self._registry.remove(kind.resource)
@@ -70,6 +76,45 @@ class CustomResources:
             self._clean_up(record.name)
         else:
             self._establish(record, definition)
+
+    def _names_taken(self, name: str, definition: Document) -> tuple[str, str] | None:
+        """A reason and a sentence, if another definition of the group has one of the names already."""
+        spec = definition["spec"]
+        names = spec["names"]
+        for other, kinds in self._served.items():
+            for kind in kinds:
+                if other == name or kind.resource.group != spec["group"]:
+                    continue
+                if kind.resource.kind == names["kind"]:
+                    list_kind = names.get("listKind") or f"{names['kind']}List"
+                    return "ListKindConflict", f'"{list_kind}" is already in use'
+                used = {kind.resource.plural, kind.singular, *kind.short_names}
+                for wanted in (names["plural"], names.get("singular", ""), *(names.get("shortNames") or ())):
+                    if wanted in used:
+                        return "PluralConflict", f'"{wanted}" is already in use'
+        return None
+
+    def _turn_away(self, record: Record, definition: Document, taken: tuple[str, str]) -> None:
+        """A definition whose names are taken is kept but not served."""
+        state = definition.get("status") or {}
+        now = self._objects.clock()
+        conditions = set_condition(state.get("conditions") or [], "NamesAccepted", "False", *taken, now)
+        conditions = set_condition(
+            conditions, "Established", "False", "NotAccepted", "not all names are accepted", now
+        )
+        if conditions != state.get("conditions"):
+            definition["status"] = {**state, "conditions": conditions}
+            self._store.put(CUSTOMRESOURCEDEFINITIONS, definition, record)
+
+    def refuse_late(self, kind: Kind, name: str) -> None:
+        """A definition on its way out takes no new objects."""
+        definition = self._store.get(
+            CUSTOMRESOURCEDEFINITIONS, "", f"{kind.resource.plural}.{kind.resource.group}"
+        )
+        if definition is not None and b'"deletionTimestamp"' in definition.data:
+            raise status.forbidden(
+                kind.resource, name, "create not allowed while custom resource definition is terminating"
+            )
 
     def _establish(self, record: Record, definition: Document) -> None:
         state = definition.get("status") or {}
@@ -96,7 +141,7 @@ class CustomResources:
         if kind is not None:
             bucket = self._store.bucket(kind.storage)
             for record in list(self._store.scan(kind.storage)):
-                deletion.delete(self._objects, kind, record, deletion.Options())
+                deletion.delete(self._objects, kind, record, DeleteOptions())
             if bucket.objects:
                 if kind.storage not in self._leaving:
                     self._leaving.add(kind.storage)
@@ -123,7 +168,7 @@ class CustomResources:
             self._leaving.discard(kind.storage)
 
 
-def kinds_of(definition: Document, *, leaving: bool = False) -> list[Kind]:
+def kinds_of(definition: Document) -> list[Kind]:
     """The kinds that a (valid) definition makes the server serve."""
     spec = definition["spec"]
     names = spec["names"]
@@ -144,8 +189,6 @@ def kinds_of(definition: Document, *, leaving: bool = False) -> list[Kind]:
                 categories=tuple(names.get("categories") or ()),
                 status="status" in subresources,
                 scale=_scale(subresources.get("scale")),
-                # A definition on its way out takes no new objects.
-                verbs=tuple(verb for verb in ALL_VERBS if not (leaving and verb == "create")),
                 custom=True,
                 columns=tuple(_column(each) for each in version.get("additionalPrinterColumns") or ()),
                 selectable_fields=tuple(f["jsonPath"] for f in version.get("selectableFields") or ()),

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import yaml
 
+from podium.embedded.conversion import typed
+from podium.embedded.doubled import doubled_keys
 from podium.embedded.registry import Kind
-from podium.errors import ApiError
 from podium.kube import status
-from podium.kube.fields import invalid
 from podium.kube.resources import Resource
 from podium.kube.schema import engine
 from podium.kube.transport import JSON, Request
@@ -46,63 +46,54 @@ def decode_body(request: Request, *, what: str) -> Document:
 def check_type_meta(document: Document, kind: Kind) -> Document:
     """An object must say what it is, and be what the path says.
 
-    Built-in kinds may leave both out (the path tells), custom resources may not.  The returned document says it
-    first, so that stored bytes tell their version by how they begin.
+    Built-in kinds may leave it out (the path tells), custom resources may not.
     """
     resource = kind.resource
     given, version = document.get("kind"), document.get("apiVersion")
-    if kind.custom or given or version:
+    if kind.custom:
         if not given:
             raise status.bad_request(
                 f"Object 'Kind' is missing in '{msgspec.json.encode(document).decode()[:200]}'"
             )
         if not version:
             raise status.bad_request("Object 'apiVersion' is missing: set it to " + resource.api_version)
-        if version != resource.api_version:
-            raise status.bad_request(
-                f"the API version in the data ({version}) does not match "
-                f"the expected API version ({resource.api_version})"
-            )
-        if given != resource.kind:
-            raise status.bad_request(
-                f"{given} in version {version!r} cannot be handled as a {resource.kind}: "
-                f"no kind {given!r} is registered for this resource".replace("'", '"')
-            )
-    return {**_type_meta(resource), **document, **_type_meta(resource)}
-
-
-def _type_meta(resource: Resource) -> Document:
-    return {"apiVersion": resource.api_version, "kind": resource.kind}
-
-
-def check_fields(document: Document, kind: Kind, validation: str) -> list[str]:
-    """Unknown fields and wrong types.  Returns warnings; raises 400 as `fieldValidation` asks for."""
-    warnings: list[str] = []
-    if validation not in ("Strict", "Warn", "Ignore", ""):
-        raise status.invalid(
-            Resource("meta.k8s.io", "v1", "", "CreateOptions"),
-            "",
-            [invalid("fieldValidation", validation, "must be one of Ignore, Warn or Strict")],
+    if version and version != resource.api_version:
+        raise status.bad_request(
+            f"the API version in the data ({version}) does not match "
+            f"the expected API version ({resource.api_version})"
         )
-    if engine.is_clean(document, kind.schema):
-        return warnings
+    if given and given != resource.kind:
+        raise status.bad_request(
+            f'{given} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+            f"the path is one of {resource.group_resource}"
+        )
+    return typed(kind, document)
+
+
+def check_fields(document: Document, kind: Kind, validation: str, body: bytes = b"") -> list[str]:
+    """Unknown and doubled fields, and wrong types.  Returns warnings; raises 400 as `fieldValidation` asks for."""
+    problems: list[str] = []
+    if body and validation != "Ignore":
+        problems = [f'duplicate field "{path}"' for path in doubled_keys(body, document)]
+    if engine.is_clean(document, kind.schema) and not problems:
+        return problems
     unknown = engine.unknown_fields(document, kind.schema)
     if unknown:
-        if validation == "Strict":
-            raise strict_error(kind.resource, unknown)
-        if validation != "Ignore":
-            warnings = [f'unknown field "{path}"' for path in unknown]
         engine.prune(document, kind.schema)
-    if not kind.custom:
-        wrong = engine.type_error(document, kind.schema)
-        if wrong is not None:
-            raise status.bad_request(f"{_as_itself(kind.resource)}: {wrong}")
-    return warnings
+        if validation != "Ignore":
+            problems = [f'unknown field "{path}"' for path in unknown] + problems
+    if problems and validation == "Strict":
+        raise status.bad_request(f"{_as_itself(kind.resource)}: strict decoding error: {', '.join(problems)}")
+    wrong = wrong_type(document, kind)
+    if wrong is not None:
+        raise status.bad_request(wrong)
+    return problems
 
 
-def strict_error(resource: Resource, unknown: list[str]) -> ApiError:
-    told = ", ".join(f'unknown field "{path}"' for path in unknown)
-    return status.bad_request(f"{_as_itself(resource)}: strict decoding error: {told}")
+def wrong_type(document: Document, kind: Kind) -> str | None:
+    """The first value of a built-in kind that has not its field's type, in words."""
+    wrong = None if kind.custom else engine.type_error(document, kind.schema)
+    return None if wrong is None else f"{_as_itself(kind.resource)}: {wrong}"
 
 
 def _as_itself(resource: Resource) -> str:

@@ -12,12 +12,12 @@ import msgspec
 
 from podium.embedded.conversion import to_served, to_stored
 from podium.embedded.objects import Objects
+from podium.embedded.options import DeleteOptions
 from podium.embedded.registry import Kind
 from podium.embedded.store import Record
 from podium.kube import resources as r
 from podium.kube import status
 from podium.kube.times import format_time
-from podium.kube.transport import Request
 
 Document = dict[str, Any]
 
@@ -27,44 +27,6 @@ ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 
 
-class Options(msgspec.Struct, rename="camel"):
-    """DeleteOptions, from the body and the query together."""
-
-    class Preconditions(msgspec.Struct, rename="camel"):
-        uid: str | None = None
-        resource_version: str | None = None
-
-    grace_period_seconds: int | None = None
-    propagation_policy: str | None = None
-    orphan_dependents: bool | None = None
-    preconditions: Preconditions | None = None
-    dry_run: list[str] | None = None
-
-
-def read_options(request: Request) -> Options:
-    """The options a DELETE came with.  A client sends them in the body, in the query, or not at all."""
-    options = Options()
-    if request.body.strip():
-        try:
-            options = msgspec.json.decode(request.body, type=Options)
-        except msgspec.DecodeError as error:
-            raise status.bad_request(f"the body is not a DeleteOptions: {error}") from None
-    grace = request.param("gracePeriodSeconds")
-    if grace:
-        if not grace.lstrip("-").isdigit():
-            raise status.bad_request(f"gracePeriodSeconds must be a whole number of seconds, not {grace!r}")
-        options.grace_period_seconds = int(grace)
-    if request.param("propagationPolicy"):
-        options.propagation_policy = request.param("propagationPolicy")
-    if request.param("dryRun"):
-        options.dry_run = [request.param("dryRun")]
-    if options.propagation_policy not in (None, "", "Background", "Foreground", "Orphan"):
-        raise status.bad_request(
-            f"invalid propagationPolicy {options.propagation_policy!r}: use Background, Foreground or Orphan"
-        )
-    return options
-
-
 class Deleted(msgspec.Struct, frozen=True):
     """How a deletion ended: the object as it is now, and whether it is gone."""
 
@@ -72,7 +34,7 @@ class Deleted(msgspec.Struct, frozen=True):
     gone: bool
 
 
-def delete(objects: Objects, kind: Kind, record: Record, options: Options) -> Deleted:
+def delete(objects: Objects, kind: Kind, record: Record, options: DeleteOptions) -> Deleted:
     """Deletes one object, or marks it for deletion."""
     _check_preconditions(kind, record, options)
     if kind.resource == r.NAMESPACES and record.name in _IMMORTAL:
@@ -109,7 +71,7 @@ def _stamp(objects: Objects, metadata: Document, grace: int) -> None:
     metadata["deletionGracePeriodSeconds"] = grace
 
 
-def _grace(kind: Kind, document: Document, options: Options) -> int:
+def _grace(kind: Kind, document: Document, options: DeleteOptions) -> int:
     """Seconds the object may still live.  Only pods have any; one that never started or has ended has none."""
     if kind.resource != r.PODS:
         return 0
@@ -125,7 +87,7 @@ def _grace(kind: Kind, document: Document, options: Options) -> int:
     return int(grace)
 
 
-def _hold_for_dependents(metadata: Document, options: Options) -> None:
+def _hold_for_dependents(metadata: Document, options: DeleteOptions) -> None:
     """Orphan and Foreground leave work to the garbage collector, told by a finalizer; Background needs none."""
     policy = options.propagation_policy
     if not policy and options.orphan_dependents is not None:
@@ -143,7 +105,7 @@ def _hold_for_dependents(metadata: Document, options: Options) -> None:
         metadata.pop("finalizers", None)
 
 
-def _check_preconditions(kind: Kind, record: Record, options: Options) -> None:
+def _check_preconditions(kind: Kind, record: Record, options: DeleteOptions) -> None:
     wanted = options.preconditions
     if wanted is None:
         return

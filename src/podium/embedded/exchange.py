@@ -53,6 +53,8 @@ Reply = Response | Held | Feed
 
 def refusal(error: ApiError) -> Response:
     """An ApiError as the answer it stands for, with the waiting time repeated where HTTP clients look for it."""
+    if error.code == 404 and not error.reason:
+        return Response(404, f"{error.message}\n".encode(), "text/plain; charset=utf-8")
     retry = error.details.get("retryAfterSeconds")
     headers = (("Retry-After", str(retry)),) if retry is not None else ()
     return Response(error.code, msgspec.json.encode(status_document(error)), headers=headers)

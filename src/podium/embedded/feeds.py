@@ -60,12 +60,7 @@ class Watch:
         """Where to begin: with the current state as ADDED events, or after a version."""
         wanted = request.param("resourceVersion")
         initial = request.param("sendInitialEvents")
-        if initial == "true":
-            if request.param("resourceVersionMatch") != "NotOlderThan":
-                raise status.bad_request(
-                    "sendInitialEvents needs resourceVersionMatch=NotOlderThan to be set as well"
-                )
-            self._ends_initial = True
+        self._ends_initial = initial == "true"
         if wanted and not wanted.isdigit():
             raise status.bad_request(f'resourceVersion must be a number, not "{wanted}"')
         version = int(wanted or 0)

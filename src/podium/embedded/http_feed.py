@@ -90,7 +90,7 @@ class FeedSender:
         """Ends the answer properly: what is there goes out, then the mark of the end."""
         if self._ended or self._transport is None:
             return
-        self._finish(b"" if self._paused else self._take())
+        self._finish(b"" if self._paused else self._take() + self._feed.bookmark())
 
     def drop(self) -> None:
         """The client is gone: no further byte is written."""

@@ -21,6 +21,7 @@ _NAMESPACE_VERBS = tuple(verb for verb in ALL_VERBS if verb != "deletecollection
 def builtin_kinds() -> list[Kind]:
     """Every built-in kind, in the order of discovery."""
     return [
+        _kind(r.BINDINGS, verbs=("create",)),  # the older way to a pod's binding
         _kind(r.CONFIGMAPS, "cm"),
         _kind(r.ENDPOINTS, "ep", singular="endpoints"),
         _kind(r.EVENTS, "ev"),

@@ -96,6 +96,8 @@ class _Lines:
                 return
             left = ends - asyncio.get_running_loop().time()
             if left <= 0:
+                for line in feed.bookmark().splitlines():
+                    yield line
                 return
             try:
                 async with asyncio.timeout(min(left, BOOKMARK_SECONDS)):

@@ -13,9 +13,10 @@ import msgspec
 
 from podium.embedded import strategies
 from podium.embedded.admission import Admission
-from podium.embedded.conversion import to_served, to_stored
+from podium.embedded.conversion import to_served, to_stored, typed
 from podium.embedded.registry import Kind, Registry
 from podium.embedded.store import Record, Store
+from podium.errors import ApiError
 from podium.kube import defaults, fields, status, validation
 from podium.kube import resources as r
 from podium.kube.cache import Key
@@ -66,6 +67,7 @@ class Objects:
 
     def create(self, kind: Kind, namespace: str, document: Document, *, dry_run: bool = False) -> Record:
         """A new object from a decoded, type-checked document."""
+        document = typed(kind, document)
         metadata = self._birth_certificate(kind, namespace, document)
         strategies.clear_status(kind, document)
         self._default(kind, document)
@@ -82,7 +84,7 @@ class Objects:
         metadata: Document = document.get("metadata") or {}
         document["metadata"] = metadata
         if metadata.get("resourceVersion"):
-            raise status.bad_request("resourceVersion should not be set on objects to be created")
+            raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         given = metadata.get("namespace")
         if kind.resource.namespaced:
             if given and given != namespace:
@@ -118,8 +120,12 @@ class Objects:
         *,
         subresource: str = "",
         dry_run: bool = False,
+        patched: bool = False,
     ) -> Record:
-        """A changed object.  `document` is the whole new object, and a resourceVersion in it a condition."""
+        """A changed object.  `document` is the whole new object, and a resourceVersion in it a condition.
+
+        Another UID is a lost race when it comes in a whole document, and a wrong value when a patch set it.
+        """
         namespace, name = key
         record = self.store.get(kind.storage, namespace, name)
         if record is None:
@@ -129,7 +135,7 @@ class Objects:
         old = to_served(kind, record.document())
         metadata = document.get("metadata") or {}
         document["metadata"] = metadata
-        self._check_identity(kind, namespace, name, metadata, old["metadata"])
+        self._check_identity(kind, namespace, name, metadata, old["metadata"], patched)
         self._check_version(kind, name, metadata, record)
         if subresource == "status":
             document = strategies.prepare_status_update(kind, document, old)
@@ -142,7 +148,7 @@ class Objects:
             self.admission.mutate(kind, namespace, document, old)
         _drop_empty(document["metadata"])
         self._refuse(kind, name, self._problems(kind, document, old, subresource))
-        if not subresource and strategies.tracks_generation(kind) and _differs_in_spec(document, old):
+        if not subresource and strategies.moves_generation(kind, document, old):
             document["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         if document["metadata"].get("deletionTimestamp") and self._is_finished(kind, document):
             return self._remove(kind, record, document, dry_run)
@@ -150,7 +156,9 @@ class Objects:
             return record  # nothing changed: no new version, no event, as on a real server
         return self._put(kind, document, record, dry_run)
 
-    def _check_identity(self, kind: Kind, namespace: str, name: str, metadata: Document, old: Document) -> None:
+    def _check_identity(
+        self, kind: Kind, namespace: str, name: str, metadata: Document, old: Document, patched: bool
+    ) -> None:
         given = metadata.get("name")
         if given != name:
             raise status.bad_request(
@@ -163,6 +171,9 @@ class Objects:
             )
         uid = metadata.get("uid")
         if uid and uid != old["uid"]:
+            if patched:
+                complaint = fields.invalid("metadata.uid", uid, "field is immutable")
+                raise status.invalid(kind.resource, name, [complaint])
             raise status.conflict(
                 kind.resource,
                 name,
@@ -259,12 +270,4 @@ def _imagined(document: Document, old: Record | None) -> Record:
         old.version if old is not None else 0,
         metadata.get("labels"),
         msgspec.json.encode(document),
-    )
-
-
-def _differs_in_spec(new: Document, old: Document) -> bool:
-    return any(
-        new.get(field) != old.get(field)
-        for field in new.keys() | old.keys()
-        if field not in ("metadata", "status", "kind", "apiVersion")
     )

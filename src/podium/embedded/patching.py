@@ -25,17 +25,23 @@ def patch(
     objects: Objects, kind: Kind, key: Key, subresource: str, request: Request, *, dry_run: bool
 ) -> tuple[Record, list[str]]:
     """Patches an object or its status; returns it with the warnings about unknown fields."""
+    media = request.content_type.partition(";")[0].strip()
+    known = (JSON_PATCH, MERGE_PATCH) if kind.custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
+    if media not in known:
+        raise status.unsupported_media_type(media, known)
     record = objects.require(kind, *key)
     before = to_served(kind, record.document())
-    media = request.content_type.partition(";")[0].strip()
     after = apply(before, media, _decode(request), kind)
     after = decoding.check_type_meta(after, kind)
     validation = request.param("fieldValidation")
     if validation == "Strict":
         # A patch that brings unknown fields is an invalid object, where a whole document would be a bad request.
         _refuse_unknown(after, kind, key[1])
+    wrong = decoding.wrong_type(after, kind)
+    if wrong is not None:
+        raise status.invalid(kind.resource, key[1], [invalid("patch", {}, wrong)])
     warnings = decoding.check_fields(after, kind, validation)
-    result = objects.update(kind, key, after, subresource=subresource, dry_run=dry_run)
+    result = objects.update(kind, key, after, subresource=subresource, dry_run=dry_run, patched=True)
     return result, warnings
 
 
@@ -54,16 +60,13 @@ def apply(before: Document, media: str, body: Any, kind: Kind) -> Document:
         if not isinstance(body, dict):
             raise status.bad_request("a merge patch is a JSON object")
         after = patches.merge_patch(before, body)
-    elif media == STRATEGIC_PATCH and not kind.custom:
+    else:
         if not isinstance(body, dict):
             raise status.bad_request("a strategic merge patch is a JSON object")
         try:
             after = strategic.strategic_merge(before, body, kind.schema)
         except ValueError as error:
             raise status.bad_request(str(error)) from None
-    else:
-        known = [JSON_PATCH, MERGE_PATCH] + ([] if kind.custom else [STRATEGIC_PATCH])
-        raise status.unsupported_media_type(media, known)
     if not isinstance(after, dict) or not isinstance(after.get("metadata"), dict):
         raise status.bad_request("the patch leaves no object with metadata")
     return after

@@ -76,6 +76,9 @@ class Registry:
         self._kinds.pop((resource.group, resource.version, resource.plural), None)
         self.version += 1
 
+    def serves(self, group: str) -> bool:
+        return any(each == group for each, _, _ in self._kinds)
+
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         return self._kinds.get((group, version, plural))
 

@@ -33,6 +33,8 @@ def resolve(registry: Registry, path: str) -> Target | None:
     # namespaces/NS/pods is a collection in a namespace, namespaces/NS/status a subresource of a namespace.
     if rest[0] == "namespaces" and len(rest) > 2 and not (group == "" and rest[2] in ("status", "finalize")):
         namespace, rest = rest[1], rest[2:]
+    if not registry.serves(group):
+        raise status.no_page()
     kind = registry.find(group, version, rest[0])
     if kind is None or len(rest) > 3 or (namespace and not kind.resource.namespaced):
         raise status.unknown_path()

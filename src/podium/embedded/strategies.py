@@ -34,6 +34,9 @@ _GENERATION = {
     r.CUSTOMRESOURCEDEFINITIONS,
 }
 
+# Kinds whose annotations count for the generation too: a Deployment's steer its rollout.
+_GENERATION_WITH_ANNOTATIONS = {r.DEPLOYMENTS}
+
 # Kinds that keep the status their creator gives them: a kubelet registers its node with one.
 _STATUS_ON_CREATE = {r.NODES}
 
@@ -60,6 +63,21 @@ SERVICE_NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
 
 def tracks_generation(kind: Kind) -> bool:
     return kind.custom or kind.storage in _GENERATION
+
+
+def moves_generation(kind: Kind, new: Document, old: Document) -> bool:
+    """Whether a change is one that the generation counts."""
+    if not tracks_generation(kind):
+        return False
+    if kind.resource in _GENERATION_WITH_ANNOTATIONS:
+        notes = (new["metadata"].get("annotations"), old["metadata"].get("annotations"))
+        if notes[0] != notes[1]:
+            return True
+    return any(
+        new.get(field) != old.get(field)
+        for field in new.keys() | old.keys()
+        if field not in ("metadata", "status", "kind", "apiVersion")
+    )
 
 
 def needs_version(kind: Kind) -> bool:
@@ -119,7 +137,17 @@ def _restore(document: Document, source: Document, field: str) -> None:
 
 
 def _fill_pod(document: Document, _: Store) -> None:
-    document["status"] = {"phase": "Pending", "qosClass": defaults.qos_class(document)}
+    status: Document = {"phase": "Pending", "qosClass": defaults.qos_class(document)}
+    if document["spec"].get("schedulingGates"):
+        status["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+            }
+        ]
+    document["status"] = status
 
 
 def _fill_namespace(document: Document, _: Store) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from podium.embedded import deletion
 from podium.embedded.conversion import to_served
 from podium.embedded.objects import Objects
+from podium.embedded.options import DeleteOptions, Preconditions
 from podium.embedded.registry import Kind, ScalePaths
 from podium.embedded.store import Record
 from podium.errors import ApiError
@@ -19,7 +20,6 @@ from podium.kube.times import format_time
 
 Document = dict[str, Any]
 
-BINDING = Resource("", "v1", "bindings", "Binding")
 EVICTION = Resource("policy", "v1", "evictions", "Eviction")
 
 # A budget that has let this many pods go without its controller having looked is not asked again.
@@ -35,13 +35,10 @@ def bind(objects: Objects, key: Key, binding: Document, *, dry_run: bool = False
     record = objects.store.get(r.PODS, namespace, name)
     if record is None:
         raise status.not_found(r.PODS, name)
-    node = (binding.get("target") or {}).get("name")
-    if not node:
-        raise status.invalid(BINDING, name, [fields.required("target.name")])
-    if (binding.get("target") or {}).get("kind", "Node") not in ("Node", "Minion", ""):
-        kind = binding["target"]["kind"]
-        raise status.invalid(BINDING, name, [fields.unsupported("target.kind", kind, ["Node", "<empty>"])])
+    node = _target(binding)
     given = binding.get("metadata") or {}
+    if given.get("name", name) != name:
+        raise status.bad_request("name in URL does not match name in Binding object")
     if given.get("uid") and given["uid"] != record.uid:
         raise status.conflict(
             r.PODS,
@@ -72,6 +69,16 @@ def bind(objects: Objects, key: Key, binding: Document, *, dry_run: bool = False
     objects.store.put(r.PODS, pod, record)
 
 
+def _target(binding: Document) -> str:
+    """The node of a binding.  A real server forgets to call a bad one Invalid: the code is what clients know."""
+    target = binding.get("target") or {}
+    if target.get("kind", "Node") not in ("Node", "Minion", ""):
+        raise ApiError(500, "", str(fields.unsupported("target.kind", target["kind"], ("Node", "<empty>"))))
+    if not target.get("name"):
+        raise ApiError(500, "", str(fields.required("target.name")))
+    return str(target["name"])
+
+
 def _unbindable(name: str, why: str) -> ApiError:
     return status.conflict(Resource("", "v1", "pods/binding", "Binding"), name, why)
 
@@ -79,11 +86,11 @@ def _unbindable(name: str, why: str) -> ApiError:
 def evict(objects: Objects, kind: Kind, key: Key, eviction: Document) -> None:
     """Deletes a pod if its disruption budgets allow it; 429 tells which one does not."""
     record = objects.require(kind, *key)
-    options = deletion.Options()
+    options = DeleteOptions()
     given = eviction.get("deleteOptions") or {}
     options.grace_period_seconds = given.get("gracePeriodSeconds")
     if given.get("preconditions"):
-        options.preconditions = deletion.Options.Preconditions(
+        options.preconditions = Preconditions(
             given["preconditions"].get("uid"), given["preconditions"].get("resourceVersion")
         )
     dry_run = bool(given.get("dryRun"))
@@ -95,12 +102,28 @@ def evict(objects: Objects, kind: Kind, key: Key, eviction: Document) -> None:
         if len(budgets) > 1:
             raise ApiError(
                 500,
-                "InternalError",
+                "",
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
             )
         if budgets and not _unhealthy_may_go(budgets[0].document(), pod):
             _take_from_budget(objects, budgets[0], record.name, dry_run)
+    if not dry_run and "deletionTimestamp" not in pod["metadata"]:
+        record = _mark_evicted(objects, record, pod)
     deletion.delete(objects, kind, record, options)
+
+
+def _mark_evicted(objects: Objects, record: Record, pod: Document) -> Record:
+    """Says on the pod that it was evicted, so that nobody takes its end for a failure of its own."""
+    state = pod.setdefault("status", {})
+    state["conditions"] = set_condition(
+        state.get("conditions") or [],
+        "DisruptionTarget",
+        "True",
+        "EvictionByEvictionAPI",
+        "Eviction API: evicting",
+        objects.clock(),
+    )
+    return objects.store.put(r.PODS, pod, record)
 
 
 def _budgets(objects: Objects, pod: Document) -> list[Record]:
@@ -168,7 +191,7 @@ def scale_of(kind: Kind, record: Record) -> Document:
             for field in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
             if field in metadata
         },
-        "spec": {"replicas": _at(document, kind.scale.spec) or 0},
+        "spec": {"replicas": replicas} if (replicas := _at(document, kind.scale.spec)) else {},
         "status": state,
     }
 

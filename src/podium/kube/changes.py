@@ -30,7 +30,7 @@ class Patch(msgspec.Struct, frozen=True):
     """PATCH of an object or of a subresource (usually `status`).
 
     `uid` guards against another object of the same name: it travels inside the patch as metadata.uid, which
-    the server refuses with 409 when it differs.
+    the server refuses with 422 (the field is immutable) when it differs.
     """
 
     resource: Resource

@@ -136,6 +136,11 @@ def method_not_allowed() -> ApiError:
     return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 
 
+def no_page() -> ApiError:
+    """A path of which the server knows nothing at all, not even its group: answered in plain text."""
+    return ApiError(404, "", "404 page not found")
+
+
 def unknown_path() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
