@@ -425,7 +425,13 @@ def _already_so(change: Change, error: Exception) -> bool:
         return error.reason == "AlreadyExists"
     if isinstance(change, Delete) and change.uid and error.reason == "Conflict":
         return True  # the name belongs to another object now
+    if isinstance(change, Patch) and change.uid and _about_uid(error):
+        return True
     return error.reason == "NotFound"
+
+
+def _about_uid(error: ApiError) -> bool:
+    return any(cause.get("field") == "metadata.uid" for cause in error.details.get("causes") or ())
 
 
 def _expected(error: Exception) -> bool:
