@@ -196,6 +196,10 @@ class Session:
         result = self._compare("job_order", left, right)
         return result or _by((left.created, left.id), (right.created, right.id))
 
+    def job_preference(self, left: Gang, right: Gang) -> float:
+        """What the plugins alone say on two gangs; zero when none of them minds."""
+        return self._compare("job_order", left, right)
+
     def task_compare(self, left: Task, right: Task) -> float:
         result = self._compare("task_order", left, right)
         return result or _by(
@@ -305,14 +309,24 @@ class Session:
 
     # --- victims -----------------------------------------------------------------------------------------------
 
-    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
-        return self._victims("preemptable", preemptor, candidates)
+    def preemptable(
+        self, preemptor: Task, candidates: Sequence[Task], without: frozenset[str] = frozenset()
+    ) -> list[Task]:
+        """Who may be evicted for a task; `without` names plugins that are not asked."""
+        return self._victims("preemptable", preemptor, candidates, without)
 
-    def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
-        return self._victims("reclaimable", reclaimer, candidates)
+    def reclaimable(
+        self, reclaimer: Task, candidates: Sequence[Task], without: frozenset[str] = frozenset()
+    ) -> list[Task]:
+        return self._victims("reclaimable", reclaimer, candidates, without)
 
-    def _victims(self, hook: str, task: Task, candidates: Sequence[Task]) -> list[Task]:
-        for tier in self.tiers(hook):
+    def _victims(self, hook: str, task: Task, candidates: Sequence[Task], without: frozenset[str]) -> list[Task]:
+        if not candidates:
+            return []
+        asked = [[plugin for plugin in tier if plugin.name not in without] for tier in self.tiers(hook)]
+        if without and not any(asked):
+            return list(candidates)
+        for tier in asked:
             common: list[Task] | None = None
             for plugin in tier:
                 found = getattr(plugin, hook)(task, candidates)

@@ -37,6 +37,7 @@ class Allocate(Action):
     name = "allocate"
 
     def run(self, session: Session) -> None:
+        session.keep_answers = session.arguments(self.name).flag("predicateErrorCacheEnable", True)
         line = Line(session, self._admitted(session), by_namespace=session.asks("namespace_order"))
         waiting: dict[str, deque[Task]] = {}
         while (queue := line.next_queue()) is not None:
@@ -79,7 +80,10 @@ class Allocate(Action):
                 tasks.popleft()
             if cause is not None:
                 refusal = refusal or cause
-                _drop_like(session, tasks, batch[0])
+                if session.keep_answers:
+                    _drop_like(session, tasks, batch[0])
+                else:
+                    tasks.popleft()
             elif session.ready(gang):
                 break
         if session.ready(gang):

@@ -14,6 +14,7 @@ class Backfill(Action):
     name = "backfill"
 
     def run(self, session: Session) -> None:
+        session.keep_answers = session.arguments(self.name).flag("predicateErrorCacheEnable", True)
         for gang in sorted(session.gangs, key=session.job_key):
             if gang.phase is Phase.PENDING or session.invalid(gang) is not None:
                 continue
