@@ -161,7 +161,7 @@ def _key(pod: Pod) -> bytes:
     ]
     if spec.init_containers:
         parts.append(
-            [(each.image, each.resources, each.ports, each.restart_policy) for each in spec.init_containers]
+            [1, *((each.image, each.resources, each.ports, each.restart_policy) for each in spec.init_containers)]
         )
     if spec.affinity is not None or spec.topology_spread_constraints:
         parts.append((2, spec.affinity, spec.topology_spread_constraints, pod.metadata.namespace, pod.labels))
@@ -170,7 +170,10 @@ def _key(pod: Pod) -> bytes:
     granted = _granted(pod.status) if spec.node_name else None
     if granted:
         parts.append((4, granted))
-    return _encode(parts)
+    try:
+        return _encode(parts)
+    except OverflowError:  # somebody's number is beyond 64 bits
+        return repr(parts).encode()
 
 
 def _granted(status: PodStatus) -> list[object]:
