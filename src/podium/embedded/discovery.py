@@ -6,11 +6,11 @@ two, and is what current clients ask for first.  Answers are encoded once for ea
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from podium.embedded.etags import tagged
 from podium.embedded.printers.cells import Document
 from podium.embedded.registry import Kind, Registry
 from podium.embedded.representations import accepted, not_acceptable
@@ -59,8 +59,9 @@ class Discovery:
 
     def _make(self, parts: list[str], aggregated: bool) -> Response:
         if aggregated:
-            return _tagged(_group_discovery_list(self._registry, core=parts[0] == "api"), AGGREGATED)
-        return _tagged(self._document(parts), JSON)
+            discovered = _group_discovery_list(self._registry, core=parts[0] == "api")
+            return tagged(msgspec.json.encode(discovered), AGGREGATED)
+        return tagged(msgspec.json.encode(self._document(parts)), JSON)
 
     def _document(self, parts: list[str]) -> Document:
         groups = self._registry.groups()
@@ -116,12 +117,6 @@ def _aggregated(accept: str, *, whole: bool) -> bool:
         if whole and asked == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
             return True
     raise not_acceptable()
-
-
-def _tagged(document: Document, content_type: str) -> Response:
-    body = msgspec.json.encode(document)
-    etag = f'"{hashlib.sha256(body).hexdigest()}"'
-    return Response(200, body, content_type, (("Vary", "Accept"), ("ETag", etag)))
 
 
 # --- what is there -----------------------------------------------------------------------------------------

@@ -16,13 +16,14 @@ LAST_CHUNK = b"0\r\n\r\n"
 
 def encode_head(response: Response, *, date: bytes, close: bool) -> bytes:
     """Everything before the body of a whole answer."""
-    end = b"\r\nConnection: close\r\n\r\n" if close else b"\r\n\r\n"
-    return b"%s%sDate: %s\r\nContent-Length: %d%s" % (
+    # A 304 has no body, and a length in it would be taken for that of the body which the client kept.
+    length = b"" if response.status == HTTPStatus.NOT_MODIFIED else b"Content-Length: %d\r\n" % len(response.body)
+    return b"%s%sDate: %s\r\n%s%s" % (
         _start(response.status, response.content_type),
         _extra(response.headers) if response.headers else b"",
         date,
-        len(response.body),
-        end,
+        length,
+        b"Connection: close\r\n\r\n" if close else b"\r\n",
     )
 
 

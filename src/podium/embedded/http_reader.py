@@ -20,7 +20,17 @@ MAX_BODY = 3 * 1024 * 1024
 MAX_HEAD = 64 * 1024
 
 _KEPT = frozenset(
-    {b"host", b"origin", b"authorization", b"content-type", b"content-length", b"accept", b"user-agent", b"expect"}
+    {
+        b"host",
+        b"origin",
+        b"authorization",
+        b"content-type",
+        b"content-length",
+        b"accept",
+        b"user-agent",
+        b"expect",
+        b"if-none-match",
+    }
 )
 
 
@@ -160,6 +170,7 @@ class Reader:
             content_type=_text(headers.get(b"content-type", b"")) or JSON,
             accept=_text(headers.get(b"accept", b"")) or JSON,
             user_agent=_text(headers.get(b"user-agent", b"")),
+            if_none_match=_text(headers.get(b"if-none-match", b"")),
         )
         return Incoming(request, refused, close, self._parser.get_http_version() == "1.0", linger)
 

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from podium.embedded.discovery import Discovery, version_document
+from podium.embedded.etags import tagged, unless_known
 from podium.embedded.registry import Kind, Registry
+from podium.embedded.representations import accepted, not_acceptable
 from podium.kube import status
 from podium.kube.resources import Resource
-from podium.kube.schema import openapi
+from podium.kube.schema import openapi, openapi_proto
 from podium.kube.schema.model import Schema
-from podium.kube.transport import Request, Response
+from podium.kube.transport import JSON, Request, Response
 
 HEALTH = ("/healthz", "/livez", "/readyz", "/ping")
 PUBLIC = (*HEALTH, "/version")
@@ -26,9 +28,12 @@ class Meta:
         self._registry = registry
         self._discovery = Discovery(registry)
         self._version = -1
-        self._documents: dict[str, bytes] = {}
+        self._documents: dict[tuple[str, str], Response] = {}
 
     def answer(self, request: Request) -> Response:
+        return unless_known(self._answer(request), request.if_none_match)
+
+    def _answer(self, request: Request) -> Response:
         path = request.path.rstrip("/") or "/"
         if path in HEALTH:
             return Response(200, b"ok", "text/plain; charset=utf-8")
@@ -40,21 +45,24 @@ class Meta:
         if path == "/version":
             return Response(200, msgspec.json.encode(version_document()))
         if path == "/openapi/v2":
-            return Response(200, self._cached(path, lambda: openapi.swagger_document(self._pairs())))
+            form = _swagger_form(request.accept)
+            return self._cached(path, lambda: openapi.swagger_document(self._pairs()), form)
         if path == "/openapi/v3":
-            return Response(200, self._cached(path, self._openapi_index))
+            return self._cached(path, self._openapi_index)
         if path.startswith("/openapi/v3/"):
             kinds = self._kinds_at(path.removeprefix("/openapi/v3/"))
-            return Response(200, self._cached(path, lambda: openapi.group_version_document(self._pairs(kinds))))
-        raise status.unknown_path()
+            return self._cached(path, lambda: openapi.group_version_document(self._pairs(kinds)))
+        raise status.no_page()
 
-    def _cached(self, path: str, make: Callable[[], object]) -> bytes:
+    def _cached(self, path: str, make: Callable[[], openapi.Document], form: str = JSON) -> Response:
         if self._version != self._registry.version:
             self._documents.clear()
             self._version = self._registry.version
-        if path not in self._documents:
-            self._documents[path] = msgspec.json.encode(make())
-        return self._documents[path]
+        found = self._documents.get((path, form))
+        if found is None:
+            body = msgspec.json.encode(make()) if form == JSON else openapi_proto.encode_swagger(make())
+            found = self._documents[path, form] = tagged(body, form)
+        return found
 
     def _pairs(self, kinds: Iterable[Kind] | None = None) -> list[tuple[Resource, Schema]]:
         return [(kind.resource, kind.schema) for kind in (self._registry if kinds is None else kinds)]
@@ -66,13 +74,26 @@ class Meta:
             raise status.unknown_path()
         return kinds
 
-    def _openapi_index(self) -> object:
+    def _openapi_index(self) -> openapi.Document:
         """Where each group's document is; the hash lets clients keep it until it changes."""
         paths = {}
         for place in sorted({_place(kind) for kind in self._registry}):
             mark = hashlib.sha256(f"{place} {self._registry.version}".encode()).hexdigest()[:32].upper()
             paths[place] = {"serverRelativeURL": f"/openapi/v3/{place}?hash={mark}"}
         return {"paths": paths}
+
+
+def _swagger_form(accept: str) -> str:
+    """The media type in which a client prefers the older document."""
+    clauses = list(accepted(accept))
+    for clause in clauses:
+        if clause.name in (JSON, "application/*", "*/*"):
+            return JSON
+        if clause.name in (openapi_proto.MEDIA_TYPE, openapi_proto.REQUESTED_AS):
+            return openapi_proto.MEDIA_TYPE
+    if clauses:
+        raise not_acceptable(JSON, openapi_proto.MEDIA_TYPE)
+    return JSON
 
 
 def _place(kind: Kind) -> str:

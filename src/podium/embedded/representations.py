@@ -83,8 +83,10 @@ def negotiate(accept: str) -> Representation:
     raise not_acceptable()
 
 
-def not_acceptable() -> ApiError:
-    return ApiError(406, "NotAcceptable", f"only the following media types are accepted: {JSON}")
+def not_acceptable(*offered: str) -> ApiError:
+    """406 with the media types that there are, by default JSON alone."""
+    listed = ", ".join(offered or (JSON,))
+    return ApiError(406, "NotAcceptable", f"only the following media types are accepted: {listed}")
 
 
 def included_object(text: str) -> str:

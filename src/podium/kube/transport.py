@@ -29,6 +29,7 @@ class Request(msgspec.Struct, frozen=True):
     content_type: str = JSON
     accept: str = JSON
     user_agent: str = "podium"
+    if_none_match: str = ""
 
     def target(self) -> str:
         """Path and query as they stand in a request line."""

@@ -50,7 +50,7 @@ _INTEGERS = frozenset({"gracePeriodSeconds", "limit", "timeoutSeconds"})
 
 def group_version_document(kinds: Kinds) -> Document:
     """The document of `/openapi/v3/apis/<group>/<version>` for the kinds of that group and version."""
-    components = _Components("#/components/schemas/")
+    components = _Components("#/components/schemas/", older=False)
     paths: Document = {}
     for resource, schema in kinds:
         paths |= _paths(resource, components.root(resource, schema), "v3")
@@ -59,7 +59,7 @@ def group_version_document(kinds: Kinds) -> Document:
 
 def swagger_document(kinds: Kinds) -> Document:
     """The document of `/openapi/v2`: all kinds of all groups in the older format."""
-    definitions = _Components("#/definitions/")
+    definitions = _Components("#/definitions/", older=True)
     paths: Document = {}
     for resource, schema in kinds:
         paths |= _paths(resource, definitions.root(resource, schema), "v2")
@@ -69,8 +69,9 @@ def swagger_document(kinds: Kinds) -> Document:
 class _Components:
     """The named types met so far, each written out once."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, *, older: bool) -> None:
         self._prefix = prefix
+        self._older = older
         self.found: dict[str, Document] = {}
 
     def root(self, resource: Resource, schema: Schema) -> Document:
@@ -95,6 +96,8 @@ class _Components:
 
     def _inline(self, schema: Schema) -> Document:
         """The schema itself, with references to the named types inside."""
+        if self._older:
+            schema = _loosened(schema)
         document = to_openapi(msgspec.structs.replace(schema, properties=None, items=None, values=None))
         if schema.format == "micro-time":
             document["format"] = "date-time"
@@ -114,11 +117,13 @@ class _Components:
             self._named(schema)
         reference = {"$ref": self._prefix + schema.name}
         own: Document = {}
-        if schema.default is not msgspec.UNSET:
+        if schema.default is not msgspec.UNSET and not self._older:
             own["default"] = schema.default
         if schema.merge_strategy:
             own["x-kubernetes-patch-strategy"] = schema.merge_strategy
-        # Siblings of a bare $ref are ignored by readers, hence the wrapping.
+        if self._older:
+            return {**reference, **own}
+        # Here readers ignore what stands beside a $ref, hence the wrapping.
         return {**own, "allOf": [reference]} if own else reference
 
     def _named(self, schema: Schema) -> None:
@@ -134,9 +139,25 @@ class _Components:
             self.found[schema.name] = {"type": "string", "format": "date-time"}
 
     def _either(self, *types: str) -> Document:
-        if self._prefix.startswith("#/definitions"):
-            return {"type": "string"}  # the older format cannot say more
+        if self._older:
+            return {"type": "string"}  # it cannot say more
         return {"oneOf": [{"type": each} for each in types]}
+
+
+def _loosened(schema: Schema) -> Schema:
+    """What the older format can say of a schema.
+
+    It knows neither alternatives nor null, and its readers refuse a field that is not listed.  kubectl checks
+    objects by it before it sends them: where it would be stricter than the server it had better be silent.
+    """
+    plain = msgspec.structs.replace(
+        schema, default=msgspec.UNSET, nullable=False, one_of=(), any_of=(), all_of=(), negated=None
+    )
+    if not (schema.nullable or schema.preserve_unknown):
+        return plain
+    return msgspec.structs.replace(
+        plain, type="", format="", properties=None, items=None, values=None, required=()
+    )
 
 
 def _with_type_meta(schema: Schema) -> Schema:
