@@ -77,7 +77,8 @@ class Cluster:
         self.on_row: dict[int, dict[str, Task]] = {}  # tasks that hold room, by row
         self._classes: dict[tuple[Request, Constraints], TaskClass] = {}
         self._homeless: dict[str, dict[str, Task]] = {}  # by the name of a node that is not there
-        self._orphans: dict[str, dict[str, tuple[Task, TaskFacts]]] = {}  # by the id of a gang that is not there
+        self._strangers: dict[str, Gang] = {}  # gangs that tasks name and nobody has told of, or no longer
+        self._nominees: dict[int, dict[str, Task]] = {}  # tasks that wait for a row
 
     # --- facts -----------------------------------------------------------------------------------------------
 
@@ -98,6 +99,8 @@ class Cluster:
             self.assign(task, state, -1)
             if state is not State.PIPELINED:
                 self._homeless.setdefault(name, {})[task.id] = task
+        for task in list(self._nominees.get(row, {}).values()):
+            self.nominate(task, -1)  # the next node in this row is another one
         facts = self.nodes.facts[row]
         if facts is not None:
             self.attachments.put_limits(row, facts.volume_limits, {})
@@ -131,10 +134,10 @@ class Cluster:
     def put_gang(self, facts: GangFacts) -> Gang:
         gang = self.gangs.get(facts.id)
         if gang is None:
-            gang = self.gangs[facts.id] = Gang(facts.id, facts.namespace, facts.name, facts.queue)
-            for task, told in self._orphans.pop(facts.id, {}).values():
-                gang.add(task)
-                self._settle(task, told)
+            gang = self._strangers.pop(facts.id, None) or Gang(facts.id, facts.namespace, facts.name, facts.queue)
+            self.gangs[facts.id] = gang
+        gang.namespace = facts.namespace
+        gang.name = facts.name
         gang.queue = facts.queue
         gang.minimum = facts.minimum
         gang.minimum_by_role = dict(facts.minimum_by_role)
@@ -150,19 +153,17 @@ class Cluster:
 
     def remove_gang(self, id: str) -> None:
         """Forgets a gang.  Tasks that are still there keep their room until they are gone themselves."""
-        gang = self.gangs.get(id)
-        if gang is not None and not gang.tasks:
-            del self.gangs[id]
+        gang = self.gangs.pop(id, None)
+        if gang is not None and gang.tasks:
+            gang.queue = ""
+            self._strangers[id] = gang
 
     def put_task(self, facts: TaskFacts) -> Task:
         """A task as it is now."""
         old = self.tasks.get(facts.id)
         cls = self.class_of(self.dimensions.request(facts.amounts), facts.constraints)
         if old is not None and (
-            old.cls is not cls
-            or self._gang_of(old) != facts.gang
-            or old.role != facts.role
-            or old.labels != facts.labels
+            old.cls is not cls or old.gang.id != facts.gang or old.role != facts.role or old.labels != facts.labels
         ):
             self.remove_task(facts.id)
             old = None
@@ -184,19 +185,22 @@ class Cluster:
             task.gang.add(task)
         task.gated = facts.gated
         if old is None:
-            gang = self.gangs.get(facts.gang)
-            if gang is None:
-                self._orphans.setdefault(facts.gang, {})[facts.id] = (task, facts)
-                return task
-            gang.add(task)
+            self._gang_of(facts).add(task)
         self._settle(task, facts)
         return task
+
+    def _gang_of(self, facts: TaskFacts) -> Gang:
+        """A task's gang.  One that is not known holds its room on nodes, though nothing of it is scheduled."""
+        gang = self.gangs.get(facts.gang) or self._strangers.get(facts.gang)
+        if gang is None:
+            gang = self._strangers[facts.gang] = Gang(facts.gang, facts.namespace, facts.gang, queue="")
+        return gang
 
     def _settle(self, task: Task, facts: TaskFacts) -> None:
         """Puts a task where the facts say it is."""
         for homeless in self._homeless.values():
             homeless.pop(task.id, None)
-        task.nominated = self.nodes.rows.get(facts.nominated, -1)
+        self.nominate(task, self.nodes.rows.get(facts.nominated, -1))
         row = self.nodes.rows.get(facts.node, -1)
         self.assign(task, facts.state, row)
         if row < 0 and facts.node and facts.state in ON_NODE:
@@ -208,17 +212,19 @@ class Cluster:
             return
         for homeless in self._homeless.values():
             homeless.pop(id, None)
-        for orphans in self._orphans.values():
-            if orphans.pop(id, None) is not None:
-                return  # it never came into a gang
+        self.nominate(task, -1)
         self.assign(task, State.PENDING, -1)
         task.gang.remove(task)
+        if not task.gang.tasks:
+            self._strangers.pop(task.gang.id, None)
 
-    def _gang_of(self, task: Task) -> str:
-        for id, orphans in self._orphans.items():
-            if task.id in orphans:
-                return id
-        return task.gang.id
+    def nominate(self, task: Task, row: int) -> None:
+        """Notes the row whose room a task waits for; -1: none."""
+        if task.nominated >= 0:
+            del self._nominees[task.nominated][task.id]
+        task.nominated = row
+        if row >= 0:
+            self._nominees.setdefault(row, {})[task.id] = task
 
     def class_of(self, request: Request, constraints: Constraints) -> TaskClass:
         """The one class of all tasks with this request and these constraints."""
@@ -298,7 +304,7 @@ class Cluster:
                 for column in range(table.shape[1]):
                     found, wanted = int(table[row, column]), expected.get((row, column), 0)
                     assert found == wanted, f"{name}[{row}, {column}] is {found}, its tasks sum to {wanted}"
-        for gang in self.gangs.values():
+        for gang in (*self.gangs.values(), *self._strangers.values()):
             counts = [0] * len(State)
             for task in gang.tasks.values():
                 counts[task.state] += 1

@@ -23,7 +23,12 @@ class Backfill(Action):
                 for task in gang.tasks.values()
                 if task.state is State.PENDING and task.best_effort and not task.gated
             ]
+            queue = session.queues[gang.queue]
             for task in session.sorted_tasks(waiting):
+                refusal = session.allocatable(queue, task)
+                if refusal is not None:
+                    session.refuse(gang, refusal, task)
+                    continue
                 rows = session.candidates(task).choose([task])
                 if not rows:
                     session.refuse(gang, diagnose(session, task), task)

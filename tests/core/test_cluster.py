@@ -1,0 +1,83 @@
+"""Facts come in any order and more than once: the model ends up the same."""
+
+from __future__ import annotations
+
+from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.model import State
+from podium.core.nodes import NodeFacts
+from podium.core.resources import CPU
+
+
+def node(name: str, cpu: int = 4, uid: str = "1") -> NodeFacts:
+    return NodeFacts(name, uid=uid, allocatable={"cpu": cpu * 1000, "memory": 1 << 30, "pods": 10})
+
+
+def running(id: str, gang: str = "g", node: str = "n1", state: State = State.RUNNING) -> TaskFacts:
+    return TaskFacts(id, "ns", id, gang, {"cpu": 1000}, state=state, node=node)
+
+
+def used(cluster: Cluster, name: str) -> int:
+    return int(cluster.nodes.used[cluster.nodes.rows[name], CPU])
+
+
+def test_a_task_holds_its_room_before_its_gang_is_known() -> None:
+    cluster = Cluster()
+    cluster.put_node(node("n1"))
+    task = cluster.put_task(running("a"))
+    assert used(cluster, "n1") == 1000
+    assert cluster.gangs == {}
+    gang = cluster.put_gang(GangFacts("g", "ns", "g", "q"))
+    assert task.gang is gang
+    assert gang.ready == 1
+    cluster.validate()
+
+
+def test_a_task_without_its_gang_follows_the_facts() -> None:
+    cluster = Cluster()
+    cluster.put_node(node("n1"))
+    cluster.put_task(TaskFacts("a", "ns", "a", "g", {"cpu": 1000}, gated=True))
+    cluster.put_task(running("a"))
+    cluster.put_task(running("a", state=State.SUCCEEDED))
+    assert used(cluster, "n1") == 0
+    cluster.remove_task("a")
+    cluster.validate()
+
+
+def test_a_gang_that_is_gone_leaves_its_tasks_their_room() -> None:
+    cluster = Cluster()
+    cluster.put_node(node("n1"))
+    cluster.put_gang(GangFacts("g", "ns", "g", "q"))
+    cluster.put_task(running("a"))
+    cluster.remove_gang("g")
+    assert cluster.gangs == {}
+    assert used(cluster, "n1") == 1000
+    cluster.put_gang(GangFacts("g", "ns", "g", "q"))
+    assert cluster.gangs["g"].ready == 1
+    cluster.remove_gang("g")
+    cluster.remove_task("a")
+    assert used(cluster, "n1") == 0
+    assert cluster.put_gang(GangFacts("g", "ns", "g", "q")).tasks == {}
+
+
+def test_a_task_comes_before_its_node_and_survives_it() -> None:
+    cluster = Cluster()
+    cluster.put_gang(GangFacts("g", "ns", "g", "q"))
+    cluster.put_task(running("a"))
+    cluster.put_node(node("n1"))
+    assert used(cluster, "n1") == 1000
+    cluster.remove_node("n1")
+    cluster.validate()
+    cluster.put_node(node("n1", uid="2"))
+    assert used(cluster, "n1") == 1000
+    cluster.validate()
+
+
+def test_a_nomination_ends_with_its_node() -> None:
+    cluster = Cluster()
+    cluster.put_node(node("n1"))
+    cluster.put_gang(GangFacts("g", "ns", "g", "q"))
+    task = cluster.put_task(TaskFacts("a", "ns", "a", "g", {"cpu": 1000}, nominated="n1"))
+    assert task.nominated == cluster.nodes.rows["n1"]
+    cluster.remove_node("n1")
+    cluster.put_node(node("n2"))
+    assert task.nominated == -1
