@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from podium.embedded.registry import Kind
+from podium.embedded.conversion import to_served
+from podium.embedded.registry import Kind, Registry
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
 from podium.kube import defaults, status
@@ -24,25 +25,33 @@ SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 class _Stored:
-    """The store as hooks look at it."""
+    """The store as hooks look at it: in the form in which a kind is served."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, registry: Registry) -> None:
         self._store = store
+        self._registry = registry
 
     def get(self, resource: Resource, namespace: str, name: str) -> Document | None:
-        record = self._store.get(resource, namespace, name)
-        return record.document() if record is not None else None
+        kind = self._kind(resource)
+        record = self._store.get(kind.storage, namespace, name) if kind is not None else None
+        return to_served(kind, record.document()) if kind is not None and record is not None else None
 
     def all(self, resource: Resource) -> Iterator[Document]:
-        return (record.document() for record in self._store.scan(resource))
+        kind = self._kind(resource)
+        if kind is not None:
+            for record in self._store.scan(kind.storage):
+                yield to_served(kind, record.document())
+
+    def _kind(self, resource: Resource) -> Kind | None:
+        return self._registry.find(resource.group, resource.version, resource.plural)
 
 
 class Admission:
     """The chain over one store."""
 
-    def __init__(self, store: Store, hooks: Iterable[Hook] = ()) -> None:
+    def __init__(self, store: Store, registry: Registry, hooks: Iterable[Hook] = ()) -> None:
         self._store = store
-        self._stored = _Stored(store)
+        self._stored = _Stored(store, registry)
         self._hooks = {hook.resource: hook for hook in hooks}
 
     def mutate(self, kind: Kind, namespace: str, document: Document, old: Document | None) -> None:
@@ -72,7 +81,7 @@ class Admission:
         """Raises when a hook says that an object has to stay."""
         hook = self._hooks.get(kind.resource)
         if hook is not None and hook.keep is not None:
-            why = hook.keep(record.document(), self._stored)
+            why = hook.keep(to_served(kind, record.document()), self._stored)
             if why is not None:
                 raise status.forbidden(kind.resource, record.name, why)
 

@@ -54,7 +54,7 @@ class Api:
         self.store = store
         self.registry = registry
         self.clock = clock
-        self.objects = Objects(store, registry, Admission(store, hooks), clock, identities)
+        self.objects = Objects(store, registry, Admission(store, registry, hooks), clock, identities)
         self._custom = CustomResources(self.objects)
         self._meta = Meta(registry)
         self._endpoints = dict(endpoints or {})
