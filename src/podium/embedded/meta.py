@@ -85,15 +85,14 @@ class Meta:
 
 def _swagger_form(accept: str) -> str:
     """The media type in which a client prefers the older document."""
-    clauses = list(accepted(accept))
-    for clause in clauses:
+    if not accept.strip():
+        return JSON
+    for clause in accepted(accept):
         if clause.name in (JSON, "application/*", "*/*"):
             return JSON
         if clause.name in (openapi_proto.MEDIA_TYPE, openapi_proto.REQUESTED_AS):
             return openapi_proto.MEDIA_TYPE
-    if clauses:
-        raise not_acceptable(JSON, openapi_proto.MEDIA_TYPE)
-    return JSON
+    raise not_acceptable(JSON, openapi_proto.MEDIA_TYPE)
 
 
 def _place(kind: Kind) -> str:
