@@ -22,11 +22,11 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["--help"]) == 0
     listed = capsys.readouterr().out
-    for name in ("up", "down", "demo", "version"):
+    for name in ("crds", "up", "down", "demo", "version"):
         assert f"\n  {name} " in listed
 
 
-@pytest.mark.parametrize("command", ["up", "down", "demo", "version"])
+@pytest.mark.parametrize("command", ["crds", "up", "down", "demo", "version"])
 def test_each_command_has_help_of_its_own(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run([command, "-h"]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: podium {command}")

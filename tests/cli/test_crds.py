@@ -1,0 +1,23 @@
+"""`podium crds`."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from podium.cli import main as cli
+
+
+def test_every_definition_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["crds"]) == 0
+    printed = capsys.readouterr().out
+    names = [document["metadata"]["name"] for document in yaml.safe_load_all(printed)]
+    assert names == ["podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh", "commands.bus.volcano.sh"]
+    assert "&id" not in printed, "no anchors: people read it"
+    assert cli.run(["crds", "--dialect", "volcano"]) == 0
+    assert capsys.readouterr().out == printed
+
+
+def test_a_family_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["crds", "--dialect", "esperanto"]) == 2
+    assert capsys.readouterr().err == "podium: there is no dialect 'esperanto'; there are volcano\n"

@@ -1,0 +1,123 @@
+"""The definitions that `podium crds` prints, on both servers: without any webhook they refuse what is wrong."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.compat.client import Document, Server, eventually
+
+_numbers = itertools.count(1)
+
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+
+@pytest.fixture(scope="module")
+def volcano(server: Server) -> Server:
+    printed = subprocess.run(
+        [sys.executable, "-m", "podium.cli.main", "crds"], check=True, capture_output=True, text=True
+    ).stdout
+    server.kubectl("apply", "-f", "-", input=printed)
+    for name in ("podgroups.scheduling", "queues.scheduling", "commands.bus"):
+        server.kubectl("wait", "--for=condition=Established", f"crd/{name}.volcano.sh", "--timeout=20s")
+    eventually(lambda: server.http("GET", QUEUES).status == 200, "queues are served")
+    return server
+
+
+def queue(**spec: Any) -> Document:
+    name = f"q{next(_numbers)}"
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def group(name: str, **spec: Any) -> Document:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"weight": 5, "capability": {"cpu": 4, "memory": "8Gi", "nvidia.com/gpu": "8"}},
+        {"guarantee": {"resource": {"cpu": 2}}, "deserved": {"cpu": "2000m"}, "capability": {"cpu": "2"}},
+        {"deserved": {"cpu": 2}, "capability": {"memory": "1Gi"}},
+        {"capability": {"cpu": "1e3"}, "reclaimable": False, "dequeueStrategy": "fifo"},
+    ],
+)
+def test_good_queues(volcano: Server, spec: Document) -> None:
+    made = volcano.create(QUEUES, queue(**spec))
+    assert made["spec"] == {"weight": 1, "reclaimable": True, "dequeueStrategy": "traverse"} | spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"weight": -1}, "spec.weight"),
+        ({"capability": {"cpu": -1}}, "spec.capability.cpu"),
+        ({"capability": {"cpu": "-1"}}, "spec.capability.cpu"),
+        ({"capability": {"cpu": "0x"}}, "spec.capability.cpu"),
+        ({"guarantee": {"resource": {"cpu": 1}}}, "spec"),
+        ({"guarantee": {"resource": {"cpu": 1}}, "deserved": {"cpu": "500m"}}, "spec"),
+        ({"deserved": {"cpu": 2}, "capability": {"cpu": "1500m"}}, "spec"),
+        ({"dequeueStrategy": "lifo"}, "spec.dequeueStrategy"),
+    ],
+)
+def test_bad_queues(volcano: Server, spec: Document, field: str) -> None:
+    answer = volcano.http("POST", QUEUES, queue(**spec))
+    assert answer.status == 422
+    assert field in {where for where, _ in answer.causes}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"minMember": -1},
+        {"networkTopology": {"highestTierAllowed": 1, "highestTierName": "rack"}},
+        {"queue": "Not A Name"},
+        {"minResources": {"cpu": "NaN"}},
+    ],
+)
+def test_bad_groups(volcano: Server, ns: str, spec: Document) -> None:
+    path = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{ns}/podgroups"
+    assert volcano.http("POST", path, group("bad", **spec)).status == 422
+
+
+def test_a_group_as_kubectl_shows_it(volcano: Server, ns: str) -> None:
+    volcano.kubectl("apply", "-n", ns, "-f", "-", input=group("g", minMember=3))
+    patch = '{"status": {"phase": "Running", "running": 3}}'
+    volcano.kubectl("patch", "pg", "g", "-n", ns, "--type=merge", "-p", patch)
+    head, row = volcano.kubectl("get", "podgroups", "-n", ns, "-o", "wide").lines
+    assert head.split() == ["NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE", "QUEUE"]
+    cells = row.split()
+    assert (cells[:4], cells[-1]) == (["g", "Running", "3", "3"], "default")
+
+
+def test_the_status_of_a_queue_is_a_subresource(volcano: Server) -> None:
+    made = volcano.create(QUEUES, {**queue(), "status": {"state": "Open"}})
+    assert "status" not in made
+    path = f"{QUEUES}/{made['metadata']['name']}"
+    patched = volcano.http(
+        "PATCH",
+        f"{path}/status",
+        {"status": {"state": "Closing", "allocated": {"cpu": "1500m", "pods": "3"}}},
+        content_type="application/merge-patch+json",
+    ).expect(200)
+    assert patched["status"] == {"state": "Closing", "allocated": {"cpu": "1500m", "pods": "3"}}
+
+
+def test_fields_are_explained(volcano: Server) -> None:
+    told = volcano.kubectl("explain", "podgroups.scheduling.volcano.sh.spec.minMember").out
+    assert "Pods that start together or not at all." in told
