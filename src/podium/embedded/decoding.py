@@ -81,7 +81,7 @@ def check_fields(document: Document, kind: Kind, validation: str, body: bytes = 
     if unknown:
         engine.prune(document, kind.schema)
         if validation != "Ignore":
-            problems = [f'unknown field "{path}"' for path in unknown] + problems
+            problems += [f'unknown field "{path}"' for path in unknown]
     if problems and validation == "Strict":
         raise status.bad_request(f"{_as_itself(kind.resource)}: strict decoding error: {', '.join(problems)}")
     wrong = wrong_type(document, kind)

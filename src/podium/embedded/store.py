@@ -81,7 +81,7 @@ class Bucket:
 
     def remember(self, write: Write) -> None:
         self.history.append(write)
-        self._bytes += len(write.new.data)
+        self._bytes += _weight(write)
         if self._bytes > HISTORY_BYTES and len(self.history) > HISTORY_ENTRIES:
             self._trim()
 
@@ -92,7 +92,7 @@ class Bucket:
         del self.history[:count]
         self.trimmed += count
         self.oldest = dropped[-1].version
-        self._bytes -= sum(len(write.new.data) for write in dropped)
+        self._bytes -= sum(map(_weight, dropped))
 
     def position_after(self, version: int) -> int | None:
         """Where a watch from `version` begins to read; None if that part of the history is gone."""
@@ -116,6 +116,11 @@ class Bucket:
         for write in self.history[position - self.trimmed :]:
             then.setdefault(write.new.key, write.old)
         return then
+
+
+def _weight(write: Write) -> int:
+    """Bytes that an entry keeps alive: its document, and the encoded event for the watchers."""
+    return 2 * len(write.new.data)
 
 
 class Store:
