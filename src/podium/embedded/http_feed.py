@@ -20,7 +20,7 @@ from podium.embedded.http_encoding import LAST_CHUNK, encode_chunk
 log = logging.getLogger(__name__)
 
 PACE = 0.01  # seconds between two writes to the same client, at least
-WRITES = 2000  # writes a second to all clients together, about
+WRITES = 1000  # writes a second to all clients together, about
 PIECE = 1 << 18
 
 
