@@ -641,6 +641,7 @@ async def test_a_feed_ends_at_its_time(setup: Setup) -> None:
     client, feed = await open_feed(setup)
     feed.put(b"x\n")
     assert await client.read_chunk() == b"x\n"
+    assert await client.read_chunk() == b"bookmark\n"  # where the client can go on
     assert await client.read_chunk() == b""
     assert feed.closed
     assert (await client.get("/x")).status == 200
@@ -738,6 +739,7 @@ async def test_going_down_ends_feeds_and_finishes_answers(identity: Identity) ->
         setup.log.commit(1)
         assert (await writer.read_answer()).status == 201
         assert await client.read_chunk() == b"last\n"
+        assert await client.read_chunk() == b"bookmark\n"
         assert await client.read_chunk() == b""
         for each in (client, writer, idle):
             assert await each.closed_by_server()
