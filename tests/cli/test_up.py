@@ -51,6 +51,15 @@ def test_it_serves_those_with_the_token(running: Up) -> None:
     assert running.request("GET", f"{NODES}/node-000")[1]["status"]["allocatable"]["nvidia.com/gpu"] == "8"
 
 
+def test_it_speaks_volcanos_api_from_the_start(running: Up) -> None:
+    queues = "/apis/scheduling.volcano.sh/v1beta1/queues"
+    assert running.names(queues) == ["default", "root"]
+    status, answer = running.request("DELETE", f"{queues}/default")
+    assert (status, "is always there" in answer["message"]) == (403, True)
+    wrong = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "a"}}
+    assert running.request("POST", queues, {**wrong, "spec": {"parent": "gone"}})[0] == 422
+
+
 def test_its_metrics_count_what_was_asked(running: Up) -> None:
     running.names(NODES)
     status, text = running.request("GET", "/metrics")

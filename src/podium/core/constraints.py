@@ -91,7 +91,7 @@ class Attachment(msgspec.Struct, frozen=True):
     handle: str = ""
 
 
-class Constraints(msgspec.Struct, frozen=True):
+class Constraints(msgspec.Struct, frozen=True, cache_hash=True):
     """What a spec asks of a node beside room."""
 
     selector: tuple[tuple[str, str], ...] = ()
