@@ -27,6 +27,7 @@ def demo(ctx: click.Context, timeout: float, verbose: bool) -> None:
 
     Nothing is left behind.
     """
+    from podium.cli.families import hooks, objects
     from podium.cli.running import run_cluster, set_up_logging
     from podium.embedded.cluster import Settings
     from podium.embedded.nodes.shapes import Shape
@@ -36,7 +37,9 @@ def demo(ctx: click.Context, timeout: float, verbose: bool) -> None:
     async def work(cluster: EmbeddedCluster, stop: asyncio.Event) -> int:
         return await _tour(cluster, stop, timeout)
 
-    ctx.exit(run_cluster(Settings(nodes=(Shape(count=NODES, gpus=GPUS),), in_memory=True), work))
+    nodes = (Shape(count=NODES, gpus=GPUS),)
+    settings = Settings(nodes=nodes, in_memory=True, hooks=hooks(), objects=objects())
+    ctx.exit(run_cluster(settings, work))
 
 
 async def _tour(cluster: EmbeddedCluster, stop: asyncio.Event, timeout: float) -> int:
