@@ -13,7 +13,7 @@ How opinions combine follows Volcano, tier by tier:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
@@ -93,7 +93,11 @@ class Session:
         now: float,
         arguments: dict[str, Arguments] | None = None,
         actions: Sequence[str] = (),
+        *,
+        profile: str | None = None,
+        resting: Container[str] = (),
     ) -> None:
+        """`profile` decides on its own gangs only (all, if None); those in `resting` are left alone for now."""
         self.cluster = cluster
         self.now = now
         self.actions = tuple(actions)
@@ -114,11 +118,22 @@ class Session:
         cluster.nodes.widen()
         self.total: Vector = cluster.nodes.total()
         self.queues = dict(cluster.queues)
+        # Shares and sums count everybody; decisions are on one's own.
         self.gangs = [gang for gang in cluster.gangs.values() if gang.queue in self.queues]
+        self.own = [gang for gang in self.gangs if self.owns(gang, profile) and gang.id not in resting]
+        self._profile = profile
         for plugin in self._all("on_session_open"):
             plugin.on_session_open(self)
         self._listeners = self._all("on_allocate")
         self._forgetters = self._all("on_deallocate")
+
+    @staticmethod
+    def owns(gang: Gang, profile: str | None) -> bool:
+        return profile is None or gang.profile == profile
+
+    def may_evict(self, task: Task) -> bool:
+        """A profile's victims are its own pods: what others placed is not its to take away."""
+        return self.owns(task.gang, self._profile)
 
     def close(self) -> None:
         """Ends the turn.  What waits for others to leave goes back to pending, with its place remembered."""
@@ -348,13 +363,17 @@ class Session:
         """Whether two tasks are equal to all node hooks."""
         return left.cls is right.cls and all(plugin.kind(left) == plugin.kind(right) for plugin in self._kinds)
 
-    def candidates(self, task: Task) -> Candidates:
-        """Where a kind of tasks can go and how good each place is, kept up to date with what has been placed."""
+    def candidates(self, task: Task, *, refresh: bool = True) -> Candidates:
+        """Where a kind of tasks can go and how good each place is, kept up to date with what has been placed.
+
+        Who asks about single rows only needs no fresh scores.
+        """
         kind = self.kind(task)
         found = self._candidates.get(kind)
         if found is None:
             found = self._candidates[kind] = Candidates(self, task)
-        found.refresh()
+        if refresh:
+            found.refresh()
         return found
 
     def best_node(self, task: Task, rows: NDArray[np.int64], scores: NDArray[np.float64]) -> int | None:

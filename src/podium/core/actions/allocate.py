@@ -57,7 +57,7 @@ class Allocate(Action):
                     session.refuse(later, refuse(QUEUE_BLOCKED, queue=queue.name, gang=gang.name))
 
     def _admitted(self, session: Session) -> Iterator[Gang]:
-        for gang in session.gangs:
+        for gang in session.own:
             if gang.phase is Phase.PENDING:
                 if "enqueue" in session.actions:
                     continue
@@ -135,6 +135,8 @@ def _placeable(gang: Gang) -> Iterator[Task]:
 def _equal_tasks(session: Session, tasks: deque[Task], count: int) -> list[Task]:
     """The first tasks in line as far as they are alike, `count` at the most."""
     first = tasks[0]
+    if session.candidates(first, refresh=False).one_by_one:
+        return [first]
     batch: list[Task] = []
     for task in tasks:
         if len(batch) == count or task.role != first.role or task.nominated >= 0 or not session.alike(first, task):

@@ -15,7 +15,7 @@ class Backfill(Action):
 
     def run(self, session: Session) -> None:
         session.keep_answers = session.arguments(self.name).flag("predicateErrorCacheEnable", True)
-        for gang in sorted(session.gangs, key=session.job_key):
+        for gang in sorted(session.own, key=session.job_key):
             if gang.phase is Phase.PENDING or session.invalid(gang) is not None:
                 continue
             waiting = [

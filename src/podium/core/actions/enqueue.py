@@ -16,7 +16,7 @@ class Enqueue(Action):
     name = "enqueue"
 
     def run(self, session: Session) -> None:
-        line = Line(session, (gang for gang in session.gangs if gang.phase is Phase.PENDING))
+        line = Line(session, (gang for gang in session.own if gang.phase is Phase.PENDING))
         while (queue := line.next_queue()) is not None:
             gang = line.pop(queue)
             if gang.minimum_resources is None or session.enqueueable(gang):

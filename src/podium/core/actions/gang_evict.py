@@ -67,7 +67,7 @@ class GangReclaim(Action):
 
 
 def _starving(session: Session) -> Iterator[Gang]:
-    for gang in session.gangs:
+    for gang in session.own:
         if gang.phase is not Phase.PENDING and session.invalid(gang) is None and session.starving(gang):
             yield gang
 

@@ -27,7 +27,7 @@ class Preempt(Action):
         session.keep_answers = self._arguments.flag("predicateErrorCacheEnable", True)
         starving = [
             gang
-            for gang in session.gangs
+            for gang in session.own
             if gang.phase is not Phase.PENDING and session.invalid(gang) is None and session.starving(gang)
         ]
         starving.sort(key=session.job_key)

@@ -20,7 +20,7 @@ class Reclaim(Action):
     def run(self, session: Session) -> None:
         starving = (
             gang
-            for gang in session.gangs
+            for gang in session.own
             if gang.phase is not Phase.PENDING and session.invalid(gang) is None and session.starving(gang)
         )
         line = Line(session, starving)

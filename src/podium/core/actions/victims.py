@@ -37,7 +37,11 @@ class Prey:
             found = [
                 task
                 for task in tasks.values()
-                if task.preemptable and task.state in _EVICTABLE and task.started <= fresh and eligible(task)
+                if task.preemptable
+                and task.state in _EVICTABLE
+                and task.started <= fresh
+                and session.may_evict(task)
+                and eligible(task)
             ]
             if found:
                 self.by_row[row] = found
@@ -113,7 +117,7 @@ def make_room(session: Session, statement: Statement, task: Task, prey: Prey, ag
 
 def take_free(session: Session, statement: Statement, task: Task) -> bool:
     """Promises a task a place where nobody has to go, if there is one."""
-    if session.allocatable(session.queues[task.gang.queue], task) is not None:
+    if not queue_allows(session, task):
         return False
     row = session.candidates(task).choose_later(task)
     if row is None:
@@ -122,13 +126,17 @@ def take_free(session: Session, statement: Statement, task: Task) -> bool:
     return True
 
 
+def queue_allows(session: Session, task: Task) -> bool:
+    return session.allocatable(session.queues[task.gang.queue], task) is None
+
+
 def fits(session: Session, task: Task, row: int) -> bool:
     """Whether a task can be promised a row, after what has been evicted so far."""
     if not session.cluster.nodes.fits_row(task.cls.request, row, future=True):
         return False
-    if session.allocatable(session.queues[task.gang.queue], task) is not None:
+    if not queue_allows(session, task):
         return False
-    return session.candidates(task).fits(task, row, future=True)
+    return session.candidates(task, refresh=False).fits(task, row, future=True)
 
 
 def in_order(session: Session, task: Task, victims: Iterable[Task]) -> list[Task]:

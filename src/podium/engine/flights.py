@@ -1,0 +1,49 @@
+"""Writes that are under way, and what their answers mean.
+
+A bind has three outcomes.  Done and refused are answers; unknown is the lack of one, or a server failure that may
+have come before or after the write.  An unknown bind keeps its room until the pod itself has been read.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from podium.errors import ApiError, TransportError
+
+
+class Outcome(Enum):
+    """What became of a write."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+def outcome(error: Exception | None) -> Outcome:
+    """What an answer says about the write it answers."""
+    if error is None:
+        return Outcome.DONE
+    if isinstance(error, ApiError) and error.code < 500:
+        return Outcome.REFUSED
+    if isinstance(error, ApiError | TransportError):
+        return Outcome.UNKNOWN
+    raise error  # a bug of ours, not an answer
+
+
+class Bound(msgspec.Struct):
+    """A bind under way: where to, for which plan, and how often it was in doubt."""
+
+    node: str
+    plan: str
+    doubts: int = 0
+
+
+FIRST_REST = 1.0
+LAST_REST = 60.0
+
+
+def rest(failures: int) -> float:
+    """How long to leave a gang alone after a refusal or a doubt."""
+    return float(min(LAST_REST, FIRST_REST * 2 ** min(failures, 16)))

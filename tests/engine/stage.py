@@ -1,0 +1,196 @@
+"""The scheduler on the embedded API in virtual time: writes go through the API and come back by its watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import yaml
+
+from podium.core.profile import read_profile
+from podium.dialects import DIALECTS
+from podium.embedded.exchange import Held
+from podium.embedded.store import Write
+from podium.engine.scheduler import Errand, Scheduler
+from podium.engine.world import World
+from podium.kube.changes import Read, request_of
+from podium.kube.controller import Ticket
+from podium.kube.resources import NODES, PODS, Resource
+from podium.kube.status import error_from_body
+from podium.kube.transport import MERGE_PATCH, Response
+from podium.kube.wire import Object, struct_of
+from tests.embedded.server import Document, Server
+
+PROFILE = """
+actions: "enqueue, allocate, backfill, preempt, reclaim"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+# What happens to a write on its way: None lets it through, an exception is the answer instead.
+Trouble = Callable[[Ticket], Exception | None]
+
+
+class Stage:
+    """An API with the families' kinds, and one scheduler that can be thrown away and started anew."""
+
+    def __init__(self, profile: str = PROFILE) -> None:
+        hooks = tuple(hook for dialect in DIALECTS for hook in dialect.hooks)
+        self.server = Server(hooks)
+        for dialect in DIALECTS:
+            for document in (*dialect.documents(), *dialect.objects):
+                self._apply(document)
+        self._profile = read_profile(yaml.safe_load(profile))
+        self.tickets: list[Ticket] = []
+        self.trouble: Trouble | None = None  # before the write: it does not happen
+        self.lost: Trouble | None = None  # after it: it happened, the answer is lost
+        self.restart()
+
+    def restart(self) -> None:
+        """The scheduler's process ends and another one starts: it knows what the API knows."""
+        self.world = World(DIALECTS)
+        self.scheduler = Scheduler(self.world, {"volcano": self._profile, "default-scheduler": self._profile})
+        self._positions: dict[Resource, int] = {}
+        for resource in sorted(self.scheduler.resources, key=lambda each: each.plural):
+            bucket = self.server.store.bucket(self._storage(resource))
+            self._positions[resource] = bucket.end
+            for record in list(bucket.objects.values()):
+                self.scheduler.observe(resource, self._decode(resource, record.data))
+            self.scheduler.synced(resource)
+
+    # --- the world -------------------------------------------------------------------------------------------
+
+    def node(self, name: str, **room: str) -> None:
+        amounts = {"cpu": "8", "memory": "32Gi", "pods": "110", **room}
+        condition = {"type": "Ready", "status": "True"}
+        status = {"capacity": amounts, "allocatable": amounts, "conditions": [condition]}
+        self._apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status})
+
+    def group(self, name: str, minimum: int, **spec: Any) -> None:
+        self._apply(
+            {
+                "apiVersion": "scheduling.volcano.sh/v1beta1",
+                "kind": "PodGroup",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"minMember": minimum, **spec},
+            }
+        )
+
+    def pod(self, name: str, group: str = "", cpu: str = "1", **spec: Any) -> None:
+        annotations = {"scheduling.k8s.io/group-name": group} if group else {}
+        container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+        self._apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+                "spec": {"schedulerName": "volcano", "containers": [container], **spec},
+            }
+        )
+
+    def _apply(self, document: Document) -> None:
+        kind = self.server.api.registry.of_kind(document["apiVersion"], document["kind"])
+        assert kind is not None, document["kind"]
+        self.server.create(kind.resource, document, document["metadata"].get("namespace", ""))
+
+    def get(self, resource: Resource, name: str) -> Document:
+        return self.server.ok("GET", resource.path("default" if resource.namespaced else "", name))
+
+    def run_pod(self, name: str) -> None:
+        patch = {"status": {"phase": "Running", "startTime": "2027-01-15T08:00:00Z"}}
+        self.server.ok("PATCH", PODS.path("default", name, "status"), patch, media=MERGE_PATCH)
+
+    @property
+    def placed(self) -> dict[str, str]:
+        """Pods with their nodes."""
+        items = self.server.ok("GET", PODS.path("default"))["items"]
+        return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in items if "nodeName" in pod["spec"]}
+
+    def message(self, name: str) -> str:
+        """What the pod is told about why it waits."""
+        for condition in self.get(PODS, name)["status"].get("conditions", []):
+            if condition["type"] == "PodScheduled":
+                return str(condition.get("message", ""))
+        return ""
+
+    # --- time ------------------------------------------------------------------------------------------------
+
+    def settle(self, seconds: float = 5.0) -> None:
+        """Lets the scheduler work until nothing is due within `seconds`."""
+        end = self.server.now + seconds
+        for _ in range(10_000):
+            self._tell()
+            tickets = self.scheduler.run(self.server.now)
+            for ticket in tickets:
+                self._carry_out(ticket)
+            if tickets or self._behind:
+                continue
+            wake = self.scheduler.next_wake(self.server.now)
+            if wake is None or wake > end:
+                self.world.cluster.validate()
+                return
+            self.server.now = max(self.server.now, wake)
+        raise AssertionError("the scheduler does not come to rest")
+
+    @property
+    def _behind(self) -> bool:
+        return any(
+            position < self.server.store.bucket(self._storage(resource)).end
+            for resource, position in self._positions.items()
+        )
+
+    def _tell(self) -> None:
+        """What the watches have to say."""
+        for resource, position in self._positions.items():
+            bucket = self.server.store.bucket(self._storage(resource))
+            writes: list[Write] = bucket.history[position - bucket.trimmed :]
+            self._positions[resource] = bucket.end
+            for write in writes:
+                obj = self._decode(resource, write.new.data)
+                if write.deleted:
+                    self.scheduler.forget(resource, obj)
+                else:
+                    self.scheduler.observe(resource, obj)
+
+    def _carry_out(self, ticket: Ticket) -> None:
+        self.tickets.append(ticket)
+        error = self.trouble(ticket) if self.trouble is not None else None
+        result: Object | None = None
+        if error is None:
+            reply = self.server.api.handle(request_of(ticket.change))
+            response = reply.response if isinstance(reply, Held) else reply
+            assert isinstance(response, Response)
+            if response.status >= 300:
+                error = error_from_body(response.status, response.body)
+            elif isinstance(ticket.change, Read):
+                result = self._decode(ticket.change.resource, response.body)
+            if self.lost is not None:
+                error = self.lost(ticket) or error
+        self.scheduler.done(ticket, result, error, self.server.now)
+
+    def sent(self, errand: Errand) -> int:
+        return sum(1 for ticket in self.tickets if ticket.controller == errand.value)
+
+    def _storage(self, resource: Resource) -> Resource:
+        kind = self.server.api.registry.find(resource.group, resource.version, resource.plural)
+        assert kind is not None, resource
+        return kind.storage
+
+    def _decode(self, resource: Resource, data: bytes) -> Object:
+        view = self.world.views.get(resource) or struct_of(resource)
+        return msgspec.json.decode(data, type=view)
+
+
+__all__ = ["NODES", "PODS", "Stage"]

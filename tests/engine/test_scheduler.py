@@ -1,0 +1,156 @@
+"""The scheduler as a machine: gangs, refusals, evictions, and every outcome that a bind can have."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.dialects.volcano.names import PODGROUPS
+from podium.engine.effects import GANG_PLAN
+from podium.engine.scheduler import Errand
+from podium.errors import ApiError, TransportError
+from podium.kube.controller import Ticket
+from podium.kube.resources import PODS
+from tests.engine.stage import Stage
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_a_lone_pod_is_placed_at_once(stage: Stage) -> None:
+    stage.node("n1")
+    stage.pod("p")
+    before = stage.server.now
+    stage.settle()
+    assert stage.placed == {"p": "n1"}
+    assert stage.server.now < before + 0.1
+
+
+def test_a_gang_starts_whole_or_not_at_all(stage: Stage) -> None:
+    stage.node("n1", cpu="2")
+    stage.group("g", 3)
+    for index in range(3):
+        stage.pod(f"g-{index}", "g")
+    stage.settle()
+    assert stage.placed == {}
+    stage.node("n2", cpu="2")
+    stage.settle()
+    assert len(stage.placed) == 3
+    plans = {stage.get(PODS, f"g-{index}")["metadata"]["annotations"][GANG_PLAN] for index in range(3)}
+    assert len(plans) == 1
+    assert plans.pop().endswith("/3")
+
+
+def test_a_waiting_pod_says_why(stage: Stage) -> None:
+    for name in ("n1", "n2"):
+        stage.node(name, cpu="2")
+    stage.pod("p", cpu="3")
+    stage.settle()
+    assert "0/2 nodes are available: 2 Insufficient cpu" in stage.message("p")
+    told = stage.sent(Errand.TELL)
+    stage.pod("q", cpu="1")  # another turn, the same answer
+    stage.settle()
+    assert stage.placed == {"q": "n1"}
+    assert stage.sent(Errand.TELL) == told
+
+
+def test_a_group_shows_its_phase(stage: Stage) -> None:
+    stage.node("n1")
+    stage.group("g", 2)
+    for index in range(2):
+        stage.pod(f"g-{index}", "g")
+    stage.settle()
+    assert stage.get(PODGROUPS, "g")["status"]["phase"] in ("Running", "Inqueue")
+
+
+def test_nothing_is_decided_before_everything_is_listed() -> None:
+    stage = Stage()
+    stage.node("n1")
+    stage.pod("p")
+    stage.restart()
+    stage.scheduler._listed.discard(PODS)
+    assert stage.scheduler.run(stage.server.now) == []
+
+
+def test_a_refused_bind_gives_its_room_back_and_is_tried_again_later(stage: Stage) -> None:
+    stage.node("n1", cpu="1")
+    stage.pod("p")
+
+    def refuse(ticket: Ticket) -> Exception | None:
+        first = stage.sent(Errand.BIND) == 1
+        return ApiError(429, "TooManyRequests", "slow down") if ticket.controller == "bind" and first else None
+
+    stage.trouble = refuse
+    before = stage.server.now
+    stage.settle()
+    assert stage.placed == {"p": "n1"}
+    assert stage.sent(Errand.BIND) == 2
+    assert stage.server.now >= before + 1
+
+
+def test_a_bind_without_an_answer_is_asked_after_and_counted_once(stage: Stage) -> None:
+    stage.node("n1", cpu="2")
+    stage.pod("p")
+    stage.lost = lambda ticket: TransportError("reset") if ticket.controller == "bind" else None
+    stage.settle()
+    assert stage.placed == {"p": "n1"}
+    assert stage.sent(Errand.BIND) == 1
+    assert stage.sent(Errand.ASK) == 1
+    stage.lost = None
+    stage.pod("q")
+    stage.settle()
+    assert stage.placed == {"p": "n1", "q": "n1"}
+
+
+def test_a_bind_that_never_arrived_is_sent_again(stage: Stage) -> None:
+    stage.node("n1")
+    stage.pod("p")
+    stage.trouble = lambda ticket: (
+        TransportError("refused") if ticket.controller == "bind" and stage.sent(Errand.BIND) == 1 else None
+    )
+    stage.settle()
+    assert stage.placed == {"p": "n1"}
+    assert stage.sent(Errand.BIND) == 2
+
+
+def test_a_more_important_gang_pushes_a_lesser_one_out(stage: Stage) -> None:
+    for name, value in (("low", 10), ("high", 1000)):
+        stage._apply(
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": value,
+            }
+        )
+    stage.node("n1", cpu="2")
+    stage.group("small", 1, priorityClassName="low")
+    for index in range(2):
+        stage.pod(f"small-{index}", "small", priorityClassName="low")
+    stage.settle()
+    for index in range(2):
+        stage.run_pod(f"small-{index}")
+    stage.group("big", 1, priorityClassName="high")
+    stage.pod("big-0", "big", priorityClassName="high")
+    stage.settle()
+    assert stage.sent(Errand.EVICT) == 1
+    assert stage.get(PODS, "big-0")["status"]["nominatedNodeName"] == "n1"
+    going = [pod for pod in ("small-0", "small-1") if "deletionTimestamp" in stage.get(PODS, pod)["metadata"]]
+    assert len(going) == 1
+    conditions = stage.get(PODS, going[0])["status"]["conditions"]
+    assert any(each["type"] == "DisruptionTarget" for each in conditions)
+    stage.server.ok("DELETE", PODS.path("default", going[0]), {"gracePeriodSeconds": 0})
+    stage.settle()
+    assert stage.placed["big-0"] == "n1"
+
+
+def test_a_restarted_scheduler_goes_on(stage: Stage) -> None:
+    stage.node("n1", cpu="2")
+    stage.pod("p")
+    stage.settle()
+    stage.restart()
+    stage.pod("q")
+    stage.pod("r")
+    stage.settle()
+    assert stage.placed == {"p": "n1", "q": "n1"}
