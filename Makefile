@@ -44,6 +44,7 @@ soak: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.controlplane.build
 	$(BIN)/python -m bench.embedded
+	$(BIN)/python -m bench.decide
 
 # pip takes nothing that is not in the lock, hash for hash.  podium itself comes last, without a download.
 $(INSTALLED): requirements.lock pyproject.toml

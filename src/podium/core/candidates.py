@@ -74,6 +74,16 @@ class Candidates:
         return [f"{plugin.name}.{hook}" for hook, plugins in hooks.items() for plugin in plugins]
 
     @property
+    def one_by_one(self) -> bool:
+        """Whether a hook looks at all nodes together, so that only one task is placed at a time."""
+        return any(self._together.values())
+
+    @property
+    def room_only(self) -> bool:
+        """Whether nothing but room and the nodes' properties decides where the kind can go."""
+        return not (self._mask_rows or self._predicates or self._together["batch_predicate"])
+
+    @property
     def suitability(self) -> Scores:
         """How good each row is whether it has room or not, for choosing where to make some."""
         view = Rows(self._nodes, self._cls, self._everything)
@@ -121,7 +131,7 @@ class Candidates:
 
     def choose(self, tasks: Sequence[Task]) -> list[int]:
         """Rows with room now for equal tasks, in order; fewer when the room ends or must be asked for."""
-        if any(self._together.values()):
+        if self.one_by_one:
             row = self._choose_together(tasks[0], later=False)
             return [] if row is None else [row]
         if self._predicates or self._node_orders:
@@ -130,7 +140,7 @@ class Candidates:
 
     def choose_later(self, task: Task) -> int | None:
         """The row with room for a task once others have left it."""
-        if any(self._together.values()):
+        if self.one_by_one:
             return self._choose_together(task, later=True)
         if self._predicates or self._node_orders:
             rows = self._choose_asking([task], self.later)

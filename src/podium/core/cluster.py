@@ -304,6 +304,7 @@ class Cluster:
                 for column in range(table.shape[1]):
                     found, wanted = int(table[row, column]), expected.get((row, column), 0)
                     assert found == wanted, f"{name}[{row}, {column}] is {found}, its tasks sum to {wanted}"
+        self.peers.validate(self.tasks.values())
         for gang in (*self.gangs.values(), *self._strangers.values()):
             counts = [0] * len(State)
             for task in gang.tasks.values():

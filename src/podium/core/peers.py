@@ -233,16 +233,29 @@ class Peers:
     def _add(self, columns: tuple[int, ...], row: int, state: State, sign: int) -> None:
         if row < 0:
             return
-        slot = Slot.PRESENT
-        if state is State.RELEASING:
-            slot = Slot.LEAVING
-        elif state is State.PIPELINED:
-            slot = Slot.PROMISED
+        slot = _slot(state)
         for column in columns:
             counts = self._counts.get((column, slot))
             if counts is None or row >= len(counts):
                 counts = self._counts[column, slot] = _lengthened(counts, row + 1)
             counts[row] += sign
+
+    def validate(self, tasks: Iterable[Task]) -> None:
+        """Matches and counts everything again: raises AssertionError with what differs."""
+        expected: dict[tuple[int, Slot, int], int] = {}
+        for task in tasks:
+            matches = tuple(sorted(task.matches))
+            unmatched = [each for each in self.matches(task) if each not in self._unmatched]
+            assert self._stale or set(unmatched) <= set(matches), f"{task} matches {unmatched}, not {matches}"
+            if task.row >= 0:
+                for column in (*task.matches, *task.cls.carries):
+                    place = (column, _slot(task.state), task.row)
+                    expected[place] = expected.get(place, 0) + 1
+        for (column, slot), counts in self._counts.items():
+            for row, found in enumerate(counts.tolist()):
+                wanted = expected.pop((column, slot, row), 0)
+                assert found == wanted, f"{self._keys[column]} counts {found} on row {row}, there are {wanted}"
+        assert not expected, f"not counted: {expected}"
 
     # --- questions ---------------------------------------------------------------------------------------------
 
@@ -273,6 +286,12 @@ class Peers:
     def drawn(self, task: Task) -> bool:
         """Whether somebody's affinity draws a task near or pushes it off."""
         return any(column in self.drawing for column in task.matches)
+
+
+def _slot(state: State) -> Slot:
+    if state is State.RELEASING:
+        return Slot.LEAVING
+    return Slot.PROMISED if state is State.PIPELINED else Slot.PRESENT
 
 
 def _lengthened(counts: Counts | None, length: int) -> Counts:

@@ -46,9 +46,8 @@ def crowded(peers: Peers, properties: Properties, task: Task, eligible: Eligible
         column = peers.column(each.selection)
         counts = _counting(peers.counts(column, STAYING, properties.count), counting)
         here = by_domain(domains, counts)
-        present = np.unique(domains[counting])
         least = 0
-        if len(present) >= each.min_domains and len(present):
+        if counting.any() and _how_many(domains[counting]) >= each.min_domains:
             least = int(here[counting].min())
         own = int(column in task.matches)
         refused |= (domains == ABSENT) | (here + own - least > each.max_skew)
@@ -71,7 +70,7 @@ def evenness(
             size = int(np.count_nonzero(inside))
         else:
             here = by_domain(domains, _counting(counts, labelled & eligible(each)))
-            size = len(np.unique(domains[rows][inside]))
+            size = _how_many(domains[rows][inside])
         # Of many domains each holds few tasks: a logarithm keeps constraints over few and many comparable.
         total += here[rows] * math.log(size + 2) + (each.max_skew - 1)
     total = np.round(total)
@@ -81,6 +80,11 @@ def evenness(
     if most == 0:
         return np.where(inside, 100.0, 0.0)
     return np.where(inside, np.floor(100.0 * (most + least - total) / most), 0.0)
+
+
+def _how_many(domains: NDArray[np.int32]) -> int:
+    """The number of different domains, all of them known."""
+    return int(np.count_nonzero(np.bincount(domains)))
 
 
 def _labelled(properties: Properties, constraints: Sequence[Spread]) -> Mask:

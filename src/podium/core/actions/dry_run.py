@@ -10,6 +10,8 @@ their victims, which eviction in a fixed order would miss.  Of the nodes tried t
 
 from __future__ import annotations
 
+import heapq
+
 import msgspec
 
 from podium.core.actions.victims import Filter, Prey, fits, take_free
@@ -44,39 +46,48 @@ def make_room_by_dry_run(
     """Evicts what is needed for one task where least is lost, and promises it the place."""
     if take_free(session, statement, task):
         return True
+    # Where only room counts, sums tell who is needed.  They know nothing of the queue's limits, so their answer is
+    # put to the test when it is about to be taken, and found out by trial if it fails.
+    by_sums = session.candidates(task, refresh=False).room_only
     ranks = session.cluster.nodes.order()
-    best: tuple[tuple[float, ...], int, list[Task]] | None = None
+    found: list[tuple[tuple[float, ...], int, list[Task]]] = []
     wanted = search.count(len(session.cluster.nodes))
     for row in prey.rows(task):
-        victims = _needed(session, task, row, prey.of(task, row, agree))
-        if victims is None:
-            continue
-        loss = (*_loss(session, victims), float(ranks[row]))
-        if best is None or loss < best[0]:
-            best = (loss, row, victims)
-        wanted -= 1
-        if wanted == 0:
-            break
-    if best is None:
-        return False
-    _, row, victims = best
-    for victim in victims:
-        statement.evict(victim, why)
-    statement.pipeline(task, row)
-    prey.recount(row)
-    return True
+        victims = prey.of(task, row, agree)
+        needed = _needed_for_room(session, task, row, victims) if by_sums else []
+        if needed is not None and not needed:
+            needed = _needed(session, task, row, victims)
+        if needed:
+            found.append(((*_loss(session, needed), float(ranks[row])), row, needed))
+            if len(found) == wanted:
+                break
+    heapq.heapify(found)
+    tried: set[int] = set()
+    while found:
+        loss, row, victims = heapq.heappop(found)
+        mark = statement.checkpoint()
+        for victim in victims:
+            statement.evict(victim, why)
+        if fits(session, task, row):
+            statement.pipeline(task, row)
+            prey.recount(row)
+            return True
+        statement.rollback(mark)
+        needed = None if row in tried else _needed(session, task, row, prey.of(task, row, agree))
+        tried.add(row)
+        if needed:
+            heapq.heappush(found, ((*_loss(session, needed), loss[-1]), row, needed))
+    return False
 
 
 def _needed(session: Session, task: Task, row: int, victims: list[Task]) -> list[Task] | None:
     """Who has to go from a row for a task, as few as the order of importance allows; None when nothing helps."""
-    if not victims:
-        return None
     trial = session.statement()
     states = {victim.id: victim.state for victim in victims}
     for victim in victims:
         trial.evict(victim, "")
     needed: list[Task] | None = None
-    if fits(session, task, row):
+    if victims and fits(session, task, row):
         needed = []
         # Those under a used-up budget are at the end of the victims, so they are the first to be spared.
         for victim in reversed(victims):
@@ -89,9 +100,29 @@ def _needed(session: Session, task: Task, row: int, victims: list[Task]) -> list
     return needed
 
 
+def _needed_for_room(session: Session, task: Task, row: int, victims: list[Task]) -> list[Task] | None:
+    """The same by sums, where room is all that counts.  Nobody when there is room: then the queue is full."""
+    nodes = session.cluster.nodes
+    spare = {
+        column: nodes.future_idle_of(row, column)
+        - amount
+        + sum(each.cls.request.amount(column) for each in victims)
+        for column, amount in task.cls.request.pairs
+    }
+    if any(amount < 0 for amount in spare.values()):
+        return None
+    needed = []
+    for victim in reversed(victims):
+        taken = {column: victim.cls.request.amount(column) for column in spare}
+        if all(spare[column] >= amount for column, amount in taken.items()):
+            spare = {column: spare[column] - amount for column, amount in taken.items()}
+        else:
+            needed.append(victim)
+    needed.reverse()
+    return needed
+
+
 def _loss(session: Session, victims: list[Task]) -> tuple[float, ...]:
-    if not victims:
-        return (0, float("-inf"), 0, 0, 0)
     highest = max(victim.priority for victim in victims)
     started = min(victim.started for victim in victims if victim.priority == highest)
     broken = session.budgets.broken_by(victims)

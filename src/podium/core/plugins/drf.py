@@ -83,12 +83,12 @@ class Drf(Plugin):
         ledger = self._ledger
         wanted = ledger.of(preemptor.cls)
         mine = dominant(ledger.gangs[preemptor.gang.id] + wanted, ledger.total)
-        left = dict(ledger.gangs)
+        left: dict[str, Amounts] = {}
         namespaces = dict(self._namespaces)
         victims = []
         for task in candidates:
             given = ledger.of(task.cls)
-            left[task.gang.id] = left[task.gang.id] - given
+            left[task.gang.id] = left.get(task.gang.id, ledger.gangs[task.gang.id]) - given
             difference = mine - dominant(left[task.gang.id], ledger.total)
             if self._by_namespace and task.gang.namespace != preemptor.gang.namespace:
                 # Namespaces are compared first; gangs decide between namespaces that are equal.
