@@ -31,7 +31,8 @@ class Prey:
 
     def __init__(self, session: Session, eligible: Eligible, arguments: Arguments) -> None:
         self._session = session
-        fresh = session.now - (duration(arguments.text("minRuntime")) or 0.0)
+        protected = duration(arguments.text("minRuntime"))
+        latest = session.now - protected if protected is not None else math.inf
         self.by_row: dict[int, list[Task]] = {}
         for row, tasks in session.cluster.on_row.items():
             found = [
