@@ -15,7 +15,7 @@ import click
 from podium.cli.exits import DONE, FAILED, WRONG_USAGE
 from podium.errors import PodiumError, UsageError
 
-_COMMANDS = ("crds", "demo", "down", "up", "version")
+_COMMANDS = ("crds", "demo", "down", "scheduler", "up", "version")
 
 
 class _Commands(click.Group):

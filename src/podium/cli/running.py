@@ -21,7 +21,7 @@ def run_cluster(settings: Settings, work: Work) -> int:
     # The log's writer wants the interpreter a few times a batch, and answers wait for it: a busy loop shall not
     # keep it for the usual five milliseconds each time.
     sys.setswitchinterval(0.001)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_run(settings, work))
 
 
@@ -42,7 +42,7 @@ async def first_of(*events: asyncio.Event) -> None:
         task.cancel()
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
     except ImportError:

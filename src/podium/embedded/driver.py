@@ -15,7 +15,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -72,8 +72,14 @@ class Driver:
         concurrency: int = 16,
         custom_resources: bool = False,
         clock: Callable[[], float] = time.time,
+        views: Mapping[Resource, type[Object]] | None = None,
     ) -> None:
-        """`custom_resources` tells the machine of every custom resource that is served, also of later ones."""
+        """`custom_resources` tells the machine of every custom resource that is served, also of later ones.
+
+        `views` are the structs of resources beyond the built-in ones, for machines that read more of them than
+        their metadata.
+        """
+        self._views = dict(views or {})
         self._transport = transport
         self._machine = machine
         self._concurrency = concurrency
@@ -89,6 +95,9 @@ class Driver:
         self._decoders: dict[Resource, msgspec.json.Decoder[Object]] = {}
         self._needs_moved = True
         self._turns = 0  # how often anything was done: for `idle`
+
+    def _view(self, resource: Resource) -> type[Object]:
+        return self._views.get(resource) or struct_of(resource)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -150,7 +159,7 @@ class Driver:
         if self._custom_resources:
             needed.add(CUSTOMRESOURCEDEFINITIONS)
         for resource in needed - self._watches.keys():
-            reflector = Reflector(resource, struct_of(resource))
+            reflector = Reflector(resource, self._view(resource))
             sink = partial(self._told, resource)
             self._watches[resource] = group.create_task(watch(self._transport, reflector, sink))
         for resource in self._watches.keys() - needed:
@@ -231,7 +240,7 @@ class Driver:
     def _read(self, resource: Resource, response: Response) -> Object | None:
         decoder = self._decoders.get(resource)
         if decoder is None:
-            decoder = self._decoders[resource] = msgspec.json.Decoder(struct_of(resource))
+            decoder = self._decoders[resource] = msgspec.json.Decoder(self._view(resource))
         try:
             answered = decoder.decode(response.body)
         except msgspec.DecodeError:

@@ -46,12 +46,14 @@ class Errand(Enum):
 class Scheduler:
     """The machine."""
 
-    def __init__(self, world: World, profiles: Mapping[str, Profile]) -> None:
+    def __init__(self, world: World, profiles: Mapping[str, Profile], turns: int | None = None) -> None:
+        """`turns` limits how often the profiles are asked: one is a single look at the cluster."""
         self._world = world
         self._voice = Voice(world)
         self._cluster = world.cluster
         self._profiles = dict(profiles)
         self._listed: set[Resource] = set()
+        self._turns_left = turns
         self._dirty = False
         self._last_turn = float("-inf")
         self._plans = 0
@@ -154,9 +156,11 @@ class Scheduler:
             if self._resting.get(gang) == until:
                 del self._resting[gang]
                 self._dirty = True
-        if self._dirty and self._listed >= self.resources and now >= self._last_turn + PACE:
+        if self._may_turn and now >= self._last_turn + PACE:
             self._dirty = False
             self._last_turn = now
+            if self._turns_left is not None:
+                self._turns_left -= 1
             self._take_turns(now)
         for change in self._voice.take(now):
             self._out.append(Ticket(Errand.TELL.value, (change.namespace, change.name), change))
@@ -166,7 +170,7 @@ class Scheduler:
     def next_wake(self, now: float) -> float | None:
         if self._out:
             return now
-        if self._dirty and self._listed >= self.resources:
+        if self._may_turn:
             return max(now, self._last_turn + PACE)
         due = [
             at
@@ -174,6 +178,11 @@ class Scheduler:
             if at is not None
         ]
         return min(due, default=None)
+
+    @property
+    def _may_turn(self) -> bool:
+        """Nothing is decided before everything has been listed."""
+        return self._dirty and self._turns_left != 0 and self._listed >= self.resources
 
     def _take_turns(self, now: float) -> None:
         """Every profile that has work, the one whose gang waits longest first, so that none starves another."""

@@ -1,0 +1,1 @@
+"""The shell: configuration, transports and processes around the machines that decide."""
