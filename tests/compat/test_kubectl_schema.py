@@ -98,7 +98,10 @@ def test_custom_resources_in_a_list(server: Server, ns: str) -> None:
 
 @pytest.mark.usefixtures("gadgets")
 def test_explain(server: Server) -> None:
-    assert "How large it is." in server.kubectl("explain", "gadget.spec.size").out
+    eventually(
+        lambda: "How large it is." in server.kubectl("explain", "gadget.spec.size", check=False).out,
+        "the definition is published",
+    )
     strategy = server.kubectl("explain", "deployments.spec.strategy").out
     assert "FIELD: strategy <DeploymentStrategy>" in strategy
     assert re.search(r"^  rollingUpdate\t<RollingUpdateDeployment>", strategy, re.MULTILINE)

@@ -11,6 +11,7 @@ from podium.embedded.controllers import all_controllers
 from podium.embedded.kinds import builtin_kinds
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape
+from podium.embedded.registry import Registry
 from podium.embedded.standin import FirstFit
 from podium.kube.changes import Change, Create, Patch, request_of
 from podium.kube.controller import Controller
@@ -24,7 +25,7 @@ from tests.embedded.world import World
 Document = dict[str, Any]
 
 CA = "-----BEGIN CERTIFICATE-----\nnobody's\n-----END CERTIFICATE-----\n"
-BUILTIN = [kind.resource for kind in builtin_kinds()]
+BUILTIN = sorted(Registry(builtin_kinds()).watchable, key=lambda each: (each.group, each.plural))
 BIG = Shape(cpu="1000", memory="4Ti")
 
 

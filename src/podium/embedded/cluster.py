@@ -141,8 +141,9 @@ class EmbeddedCluster:
 
     def _start_machine(self, authority: str) -> None:
         """Controllers, kubelets and scheduler in one machine: they share one view of the cluster."""
-        served = {kind.storage for kind in self.api.registry if not kind.custom and "list" in kind.verbs}
-        machine = Manager([*all_controllers(authority, served), *simulated_kubelets(), FirstFit()])
+        machine = Manager(
+            [*all_controllers(authority, self.api.registry.watchable), *simulated_kubelets(), FirstFit()]
+        )
         driver = Driver(self.transport, machine, concurrency=_CONCURRENCY, custom_resources=True)
         task = asyncio.create_task(driver.run(), name="machine")
         task.add_done_callback(self._machine_ended)

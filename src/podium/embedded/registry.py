@@ -76,6 +76,11 @@ class Registry:
         self._kinds.pop((resource.group, resource.version, resource.plural), None)
         self.version += 1
 
+    @property
+    def watchable(self) -> set[Resource]:
+        """What of the built-in kinds can be followed: not everything that can be created is kept."""
+        return {kind.storage for kind in self._kinds.values() if not kind.custom and "watch" in kind.verbs}
+
     def serves(self, group: str) -> bool:
         return any(each == group for each, _, _ in self._kinds)
 

@@ -46,8 +46,12 @@ _CONDITIONAL_ONLY = {r.CUSTOMRESOURCEDEFINITIONS, r.PODDISRUPTIONBUDGETS, r.LEAS
 # Kinds that a PUT creates when they are absent.
 CREATE_ON_UPDATE = {r.LEASES, r.EVENTS, r.ENDPOINTS, r.EVENTS_V1, r.LIMITRANGES}
 
-# Kinds whose status writers may also set labels and annotations.
-_METADATA_WITH_STATUS = {r.PODS, r.NODES}
+# What the writers of a kind's status may set beside it.
+_METADATA_WITH_STATUS = {
+    r.PODS: ("labels", "annotations"),
+    r.NODES: ("labels", "annotations"),
+    r.DEPLOYMENTS: ("annotations",),  # its controller notes the revision, which is no change of the user's
+}
 
 # Kinds whose deletion is answered with the object instead of a Status.
 RETURNED_ON_DELETE = {
@@ -110,19 +114,15 @@ def prepare_update(kind: Kind, new: Document, old: Document) -> None:
 
 
 def prepare_status_update(kind: Kind, new: Document, old: Document) -> Document:
-    """A write to the status keeps everything but the status (and, for a few kinds, labels and annotations)."""
+    """A write to the status keeps everything but the status (and, for a few kinds, some metadata)."""
     result = dict(old)
     if "status" in new:
         result["status"] = new["status"]
     else:
         result.pop("status", None)
-    if kind.resource in _METADATA_WITH_STATUS:
-        metadata = dict(old["metadata"])
-        for field in ("labels", "annotations"):
-            _restore(metadata, new["metadata"], field)
-        result["metadata"] = metadata
-    else:
-        result["metadata"] = dict(old["metadata"])
+    metadata = result["metadata"] = dict(old["metadata"])
+    for field in _METADATA_WITH_STATUS.get(kind.resource, ()):
+        _restore(metadata, new["metadata"], field)
     return result
 
 

@@ -212,8 +212,9 @@ class _Rollout:
         deployment = self.deployment
         if deployment.annotations.get(REVISION) == revision:
             return []
-        patch = {"metadata": {"annotations": {REVISION: revision}}}
-        return [Patch(DEPLOYMENTS, deployment.namespace, deployment.name, patch, uid=deployment.uid)]
+        # Through the status: a note of the controller's own must not count as a change of what is wanted.
+        note = {"metadata": {"annotations": {REVISION: revision}}}
+        return [Patch(DEPLOYMENTS, deployment.namespace, deployment.name, note, "status", uid=deployment.uid)]
 
     def _inherited(self) -> dict[str, str]:
         return {k: v for k, v in self.deployment.annotations.items() if k not in _OWN_ANNOTATIONS}
