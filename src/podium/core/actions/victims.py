@@ -7,6 +7,7 @@ on a row each candidate is looked at once, and no more of them go than are neede
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cmp_to_key
 from typing import Any
@@ -40,7 +41,7 @@ class Prey:
                 for task in tasks.values()
                 if task.preemptable
                 and task.state in _EVICTABLE
-                and task.started <= fresh
+                and task.started <= latest
                 and session.may_evict(task)
                 and eligible(task)
             ]
