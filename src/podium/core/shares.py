@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from podium.core.model import HOLDING, Gang, Phase, Queue, Task, TaskClass
 from podium.core.plugin import Placed
-from podium.core.resources import CPU, LIMIT, MEMORY, PODS, Request
+from podium.core.resources import CPU, LIMIT, MEMORY, PODS, Request, shown
 from podium.core.session import Session
 from podium.reasons import QUEUE_LIMIT, Refusal, refuse
 
@@ -170,9 +170,9 @@ def how_many(request: Request, held: Amounts, limit: Amounts, count: int) -> int
 
 
 def over_limit(queue: Queue, names: Sequence[str], column: int, use: float, limit: float) -> Refusal:
-    return refuse(
-        QUEUE_LIMIT, queue=queue.name or queue.id, use=int(use), resource=names[column], limit=int(limit)
-    )
+    name = names[column]
+    told = {"use": shown(name, use), "limit": shown(name, limit)}
+    return refuse(QUEUE_LIMIT, queue=queue.name or queue.id, resource=name, **told)
 
 
 # --- numbers of queues and gangs as vectors ----------------------------------------------------------------------
