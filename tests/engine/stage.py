@@ -127,6 +127,13 @@ class Stage:
 
     # --- time ------------------------------------------------------------------------------------------------
 
+    def bury(self) -> None:
+        """What a kubelet does: pods that were told to end are gone."""
+        for pod in self.server.ok("GET", PODS.path("default"))["items"]:
+            if "deletionTimestamp" in pod["metadata"]:
+                path = PODS.path("default", pod["metadata"]["name"])
+                self.server.ok("DELETE", path, {"gracePeriodSeconds": 0})
+
     def settle(self, seconds: float = 5.0) -> None:
         """Lets the scheduler work until nothing is due within `seconds`."""
         end = self.server.now + seconds

@@ -12,7 +12,7 @@ that a bind has been sent for; the bind's own answer, or the pod itself, does.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from enum import Enum
 
 from podium.core.cycle import run_cycle
@@ -21,6 +21,7 @@ from podium.core.model import Gang, State, Task
 from podium.core.profile import Profile
 from podium.engine import effects
 from podium.engine.flights import Bound, Outcome, outcome, rest
+from podium.engine.recovery import PATIENCE, is_torn, write_plan
 from podium.engine.voice import Voice
 from podium.engine.world import World
 from podium.kube.changes import Change
@@ -60,6 +61,7 @@ class Scheduler:
         self._sent: dict[str, Bound] = {}  # binds under way, by task
         self._failures: dict[str, int] = {}  # by gang
         self._resting: dict[str, float] = {}  # gangs that are left alone until then
+        self._torn: dict[str, float] = {}  # half-bound gangs, since when
         self._timers: list[tuple[float, str]] = []
         self._out: list[Ticket] = []
 
@@ -155,7 +157,7 @@ class Scheduler:
             until, gang = heapq.heappop(self._timers)
             if self._resting.get(gang) == until:
                 del self._resting[gang]
-                self._dirty = True
+            self._dirty = True
         if self._may_turn and now >= self._last_turn + PACE:
             self._dirty = False
             self._last_turn = now
@@ -185,23 +187,53 @@ class Scheduler:
         return self._dirty and self._turns_left != 0 and self._listed >= self.resources
 
     def _take_turns(self, now: float) -> None:
-        """Every profile that has work, the one whose gang waits longest first, so that none starves another."""
+        """Every profile that has work, the one whose gang waits longest first, so that none starves another.
+
+        Half-bound gangs have a turn of their own before that.
+        """
         waiting: dict[str, float] = {}
         for gang in self._cluster.gangs.values():
             if gang.counts[State.PENDING] or gang.counts[State.PIPELINED]:
                 waiting[gang.profile] = min(waiting.get(gang.profile, now), gang.created)
-        for name in sorted(waiting, key=lambda each: (waiting[each], each)):
-            profile = self._profiles.get(name)
-            if profile is not None:
-                decisions = run_cycle(self._cluster, profile, now, name=name, resting=self._resting.keys())
-                self._carry_out(decisions, now)
+        self._look_for_torn(now)
+        names = sorted(waiting.keys() & self._profiles.keys(), key=lambda each: (waiting[each], each))
+        if self._torn:
+            others = self._cluster.gangs.keys() - (self._torn.keys() - self._resting.keys())
+            for name in names:
+                self._turn(name, others, now)
+        for name in names:
+            self._turn(name, self._resting.keys(), now)
+        self._give_up_torn(now)
+
+    def _turn(self, name: str, resting: Container[str], now: float) -> None:
+        decisions = run_cycle(self._cluster, self._profiles[name], now, name=name, resting=resting)
+        self._carry_out(decisions, now)
+
+    def _look_for_torn(self, now: float) -> None:
+        plans = self._world.plans
+        torn = {id for id, gang in self._cluster.gangs.items() if is_torn(gang, plans)}
+        self._torn = {id: self._torn.get(id, now) for id in torn}
+
+    def _give_up_torn(self, now: float) -> None:
+        """A gang that cannot be made whole in time gives its places back."""
+        for id, since in list(self._torn.items()):
+            gang = self._cluster.gangs[id]
+            if not is_torn(gang, self._world.plans):
+                del self._torn[id]
+            elif now < since + PATIENCE:
+                heapq.heappush(self._timers, (since + PATIENCE, id))
+            else:
+                for task in [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]:
+                    self._cluster.assign(task, State.RELEASING, task.row)
+                    why = f"{gang.namespace}/{gang.name} could not be made whole"
+                    self._send(Errand.MARK, task, effects.disruption_mark(task, why, now))
 
     def _carry_out(self, decisions: list[Decision], now: float) -> None:
         self._plans += 1
         for decision in decisions:
             if isinstance(decision, Bind):
                 task = self._cluster.tasks[decision.task]
-                plan = f"{decision.gang}/{int(now * 1000):x}.{self._plans}/{decision.members}"
+                plan = write_plan(decision.gang, self._plans, decision.members, now)
                 self._cluster.assign(task, State.BINDING, task.row)
                 self._sent[task.id] = Bound(decision.node, plan)
                 self._send(Errand.BIND, task, effects.binding(task, decision.node, plan))

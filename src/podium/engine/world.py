@@ -16,7 +16,9 @@ from podium.dialects.dialect import Dialect, GroupKind, QueueKind
 from podium.dialects.kubernetes.nodes import read_node
 from podium.dialects.kubernetes.policies import Priorities, object_id, read_budget, read_quota
 from podium.dialects.kubernetes.translate import PodReader
+from podium.engine.effects import GANG_PLAN
 from podium.engine.flights import Bound
+from podium.engine.recovery import Plan, read_plan
 from podium.kube import resources as r
 from podium.kube.cache import Cache
 from podium.kube.resources import Resource
@@ -51,6 +53,7 @@ class World:
         defaults = {name: queue for dialect in dialects for name, queue in dialect.default_queues.items()}
         self._reader = PodReader(marks, defaults, self.cache)
         self._priorities = Priorities()
+        self.plans: dict[str, Plan] = {}  # of bound pods, by task
         self._profiles: dict[str, str] = {}  # of gangs, as their members say it
         self.views: dict[Resource, type[Object]] = {
             definition.resource: definition.view for dialect in dialects for definition in dialect.definitions
@@ -96,6 +99,7 @@ class World:
             return False  # its name has been taken over already
         self.cache.remove(resource, (obj.namespace, obj.name))
         if isinstance(obj, Pod):
+            self.plans.pop(obj.uid, None)
             self.cluster.remove_task(obj.uid)
             self.cluster.remove_gang(f"pod/{obj.uid}")
         elif isinstance(obj, Node):
@@ -118,6 +122,9 @@ class World:
         if bound is not None and task.state is State.PENDING:
             # The watch is behind: the bind has been sent, and holds its room until it is answered.
             task = msgspec.structs.replace(task, state=State.BINDING, node=bound.node)
+        plan = read_plan(pod.annotations.get(GANG_PLAN, ""))
+        if plan is not None:
+            self.plans[pod.uid] = plan
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
         self.cluster.put_task(task)

@@ -1,0 +1,57 @@
+"""Gangs that were bound half: by a crash, or because a bind was refused.
+
+Binds of a gang are many writes.  Every one carries the plan it belongs to, and the server copies it onto the pod,
+so a half-bound gang can be told from the pods alone: members that existed when the plan was made still wait.  (A
+gang that was whole once and lost a member later looks different: the replacement is younger than the plan.)
+
+Such a gang goes before all others.  If its missing members find no place within a bounded time, the bound ones are
+evicted: a gang at rest has no members bound, or enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from podium.core.model import HOLDING, Gang, State
+
+PATIENCE = 30.0  # seconds that a half-bound gang may hold its places
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a bind belongs to: when it was decided, and with how many others."""
+
+    time: float
+    members: int
+
+
+def write_plan(gang: str, number: int, members: int, now: float) -> str:
+    """The plan as it travels: `<gang>/<id>/<members>`; the id begins with the time in milliseconds."""
+    return f"{gang}/{int(now * 1000):x}.{number}/{members}"
+
+
+def read_plan(text: str) -> Plan | None:
+    """A plan from a pod.  Anybody can write annotations: what is no plan counts as none."""
+    parts = text.rsplit("/", 2)
+    if len(parts) != 3:
+        return None
+    try:
+        return Plan(int(parts[1].partition(".")[0], 16) / 1000, int(parts[2]))
+    except ValueError:
+        return None
+
+
+def is_torn(gang: Gang, plans: Mapping[str, Plan]) -> bool:
+    """Whether a gang was bound half."""
+    if gang.ready >= gang.minimum or not gang.counts[State.PENDING] or not gang.count(HOLDING):
+        return False
+    times = [
+        plan.time
+        for task in gang.tasks.values()
+        if task.state in HOLDING and (plan := plans.get(task.id)) is not None
+    ]
+    last = max(times, default=None)
+    if last is None:
+        return False
+    return any(task.state is State.PENDING and task.created <= last for task in gang.tasks.values())
