@@ -78,7 +78,8 @@ class Cluster:
         self._classes: dict[tuple[Request, Constraints], TaskClass] = {}
         self._homeless: dict[str, dict[str, Task]] = {}  # by the name of a node that is not there
         self._strangers: dict[str, Gang] = {}  # gangs that tasks name and nobody has told of, or no longer
-        self._nominees: dict[int, dict[str, Task]] = {}  # tasks that wait for a row
+        self._nominees: dict[str, dict[str, Task]] = {}  # tasks that wait for a node, by its name
+        self._nominations: dict[str, str] = {}  # the node that a task waits for, which need not be there
 
     # --- facts -----------------------------------------------------------------------------------------------
 
@@ -91,6 +92,8 @@ class Cluster:
         self.attachments.put_limits(row, old.volume_limits if old is not None else {}, facts.volume_limits)
         for task in self._homeless.pop(facts.name, {}).values():
             self.assign(task, task.state, row)
+        for task in self._nominees.get(facts.name, {}).values():
+            task.nominated = row
 
     def remove_node(self, name: str) -> None:
         row = self.nodes.rows[name]
@@ -99,8 +102,8 @@ class Cluster:
             self.assign(task, state, -1)
             if state is not State.PIPELINED:
                 self._homeless.setdefault(name, {})[task.id] = task
-        for task in list(self._nominees.get(row, {}).values()):
-            self.nominate(task, -1)  # the next node in this row is another one
+        for task in self._nominees.get(name, {}).values():
+            task.nominated = -1  # the next node in this row is another one
         facts = self.nodes.facts[row]
         if facts is not None:
             self.attachments.put_limits(row, facts.volume_limits, {})
@@ -200,7 +203,7 @@ class Cluster:
         """Puts a task where the facts say it is."""
         for homeless in self._homeless.values():
             homeless.pop(task.id, None)
-        self.nominate(task, self.nodes.rows.get(facts.nominated, -1))
+        self.nominate(task, facts.nominated)
         row = self.nodes.rows.get(facts.node, -1)
         self.assign(task, facts.state, row)
         if row < 0 and facts.node and facts.state in ON_NODE:
@@ -212,19 +215,23 @@ class Cluster:
             return
         for homeless in self._homeless.values():
             homeless.pop(id, None)
-        self.nominate(task, -1)
+        self.nominate(task, "")
         self.assign(task, State.PENDING, -1)
         task.gang.remove(task)
         if not task.gang.tasks:
             self._strangers.pop(task.gang.id, None)
 
-    def nominate(self, task: Task, row: int) -> None:
-        """Notes the row whose room a task waits for; -1: none."""
-        if task.nominated >= 0:
-            del self._nominees[task.nominated][task.id]
-        task.nominated = row
-        if row >= 0:
-            self._nominees.setdefault(row, {})[task.id] = task
+    def nominate(self, task: Task, node: str) -> None:
+        """Notes the node whose room a task waits for, or that it waits for none."""
+        old = self._nominations.pop(task.id, None)
+        if old is not None:
+            del self._nominees[old][task.id]
+            if not self._nominees[old]:
+                del self._nominees[old]
+        if node:
+            self._nominations[task.id] = node
+            self._nominees.setdefault(node, {})[task.id] = task
+        task.nominated = self.nodes.rows.get(node, -1)
 
     def class_of(self, request: Request, constraints: Constraints) -> TaskClass:
         """The one class of all tasks with this request and these constraints."""

@@ -140,7 +140,7 @@ class Session:
         for statement in reversed(self.held):
             statement.nominate()
         for task in self.promised:
-            self.cluster.nominate(task, task.row)
+            self.cluster.nominate(task, self.cluster.nodes.name(task.row))
             self.cluster.assign(task, State.PENDING, -1)
         for plugin in self._all("on_session_close"):
             plugin.on_session_close(self)

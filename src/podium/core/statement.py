@@ -90,7 +90,7 @@ class Statement:
         ]
         self.rollback()
         for task, row in places:
-            self._session.cluster.nominate(task, row)
+            self._session.cluster.nominate(task, nodes.name(row))
             self._session.decisions.append(Nominate(task.id, nodes.name(row)))
 
     @property

@@ -9,15 +9,15 @@ from podium.core.session import Session
 
 
 class Backfill(Action):
-    """Places best-effort tasks of admitted gangs, each on its own: they wait for nobody's room."""
+    """Places best-effort tasks of gangs that are whole with them, each on its own: they wait for nobody's room."""
 
     name = "backfill"
 
     def run(self, session: Session) -> None:
         session.keep_answers = session.arguments(self.name).flag("predicateErrorCacheEnable", True)
         for gang in sorted(session.own, key=session.job_key):
-            if gang.phase is Phase.PENDING or session.invalid(gang) is not None:
-                continue
+            if gang.phase is Phase.PENDING or session.invalid(gang) is not None or not session.ready(gang):
+                continue  # the rest of a gang that cannot start yet waits with it
             waiting = [
                 task
                 for task in gang.tasks.values()
