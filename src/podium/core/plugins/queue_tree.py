@@ -40,9 +40,6 @@ class QueueTree:
     def leaf(self, id: str) -> bool:
         return not self.children[id]
 
-    def parent(self, id: str) -> str | None:
-        return self._parents.get(id)
-
     def ancestors(self, id: str) -> tuple[str, ...]:
         """What is above a queue and below the root, nearest first."""
         return self.lines[id][1:-1]
