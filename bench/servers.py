@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from tests import up
 from tests.controlplane import build
 from tests.controlplane.server import ControlPlane
 
@@ -41,24 +40,10 @@ class Running(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def podium_up(data: Path, nodes: int = 0) -> Iterator[Running]:
-    """`podium up` as a user starts it, with 8 GPUs a node.  It is ready when it has said so."""
-    options = ["--nodes", str(nodes), "--gpus-per-node", "8", "--port", "0", "--data-dir", str(data)]
-    command = [sys.executable, "-m", "podium.cli.main", "up", *options]
+    """`podium up` as a user starts it, with 8 GPUs a node."""
     begin = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
-    try:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        if not first.startswith("the cluster is ready"):
-            raise RuntimeError(f"podium up did not start: {first}{process.stdout.read()}")
+    with up.podium_up(data, "--nodes", str(nodes), "--gpus-per-node", "8") as process:
         yield Running("embedded", data / "kubeconfig", [process.pid], time.monotonic() - begin)
-    finally:
-        process.terminate()
-        try:
-            process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
 
 
 @contextlib.contextmanager

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from podium.core.session import Session
 
 
-class Action:
+class Action(ABC):
     """One kind of step of a cycle."""
 
     name: ClassVar[str] = ""
 
+    @abstractmethod
     def run(self, session: Session) -> None:
-        raise NotImplementedError
+        """Decides on what the actions before it have left."""

@@ -11,6 +11,7 @@ import msgspec
 from podium.embedded.conversion import is_served_form, to_served
 from podium.embedded.registry import Kind
 from podium.embedded.store import Record, Store
+from podium.embedded.tables import list_metadata
 from podium.errors import ApiError
 from podium.kube import resources as r
 from podium.kube import selectors, status
@@ -270,11 +271,7 @@ def served_bytes(kind: Kind, record: Record) -> bytes:
 
 def list_bytes(kind: Kind, page: Page) -> bytes:
     """A List document, put together from the stored bytes without decoding one of them."""
-    metadata: Document = {"resourceVersion": str(page.version)}
-    if page.token:
-        metadata["continue"] = page.token
-    if page.remaining is not None:
-        metadata["remainingItemCount"] = page.remaining
+    metadata = list_metadata(str(page.version), page.token, page.remaining)
     head = msgspec.json.encode(
         {"kind": f"{kind.resource.kind}List", "apiVersion": kind.resource.api_version, "metadata": metadata}
     )

@@ -139,15 +139,10 @@ def render_list(
             include=include,
             version=representation.version,
         )
-    metadata: Document = {"resourceVersion": resource_version}
-    if continue_token:
-        metadata["continue"] = continue_token
-    if remaining is not None:
-        metadata["remainingItemCount"] = remaining
     return {
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"{tables.META}/{representation.version}",
-        "metadata": metadata,
+        "metadata": tables.list_metadata(resource_version, continue_token, remaining),
         "items": [tables.partial_metadata(document, representation.version) for document in documents],
     }
 

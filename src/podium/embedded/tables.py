@@ -43,6 +43,16 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:
 _HTML = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
+def list_metadata(resource_version: str, continue_token: str, remaining: int | None) -> Document:
+    """The metadata of a list, whatever form its items have."""
+    metadata: Document = {"resourceVersion": resource_version}
+    if continue_token:
+        metadata["continue"] = continue_token
+    if remaining is not None:
+        metadata["remainingItemCount"] = remaining
+    return metadata
+
+
 def table(
     kind: Kind,
     documents: Sequence[Document],
@@ -60,15 +70,10 @@ def table(
     `include` says what each row carries beside its cells: the object's "Metadata", the whole "Object" or "None".
     """
     printer = printer_of(kind)
-    metadata: Document = {"resourceVersion": resource_version}
-    if continue_token:
-        metadata["continue"] = continue_token
-    if remaining is not None:
-        metadata["remainingItemCount"] = remaining
     return {
         "kind": "Table",
         "apiVersion": f"{META}/{version}",
-        "metadata": metadata,
+        "metadata": list_metadata(resource_version, continue_token, remaining),
         "columnDefinitions": [heading.document() for heading in printer.headings] if headers else None,
         "rows": [_row(printer, document, now, include, version) for document in documents],
     }
