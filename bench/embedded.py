@@ -200,7 +200,7 @@ def watchers(directory: Path) -> Report:
     ]
     return Report(
         "watchers",
-        f"{WATCHERS} watchers on {CHANGE_RATE} changes/s of plain pods (1 KB) for {CHANGE_SECONDS} s",
+        f"{WATCHERS} watchers on {CHANGE_RATE} changes/s of pods of 3 KB for {CHANGE_SECONDS} s",
         figures,
     )
 

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import uvloop
 
-from bench.pods import pod, small_pod
+from bench.pods import pod
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
 from podium.kube.resources import NODES, PODS
@@ -83,7 +83,7 @@ async def change(arguments: argparse.Namespace) -> Document:
     """Changes pods at a steady rate; each change carries its number and the time it was sent."""
     transport = HttpTransport(resolve(arguments.kubeconfig))
     for number in range(CHANGED_PODS):
-        body = msgspec.json.encode(small_pod(f"changed-{number}"))
+        body = msgspec.json.encode(pod(f"changed-{number}", gated=True))
         await transport.request(Request("POST", PODS.path(NAMESPACE), body=body))
     total = int(arguments.rate * arguments.seconds)
     under_way: set[asyncio.Task[None]] = set()

@@ -1,23 +1,10 @@
-"""The pods that measurements use: a training worker of about 3 KB as a server stores it, and a plain one."""
+"""The pod that all measurements use: a training worker of about 3 KB as a server stores it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 Document = dict[str, Any]
-
-
-def small_pod(name: str) -> Document:
-    """A pod as people type it: about 1 KB as a server stores it."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {
-            "containers": [{"name": "main", "image": "busybox:1.36", "command": ["sleep", "1000"]}],
-            "schedulingGates": [{"name": "podium.dev/benchmark"}],
-        },
-    }
 
 
 def pod(name: str, *, node: str = "", gated: bool = False) -> Document:
