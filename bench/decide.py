@@ -29,7 +29,7 @@ from podium.core.nodes import NodeFacts
 from podium.core.plugin import Plugin
 from podium.core.plugins import BUILT_IN
 from podium.core.profile import Profile, read_profile
-from podium.reasons import Refusal
+from podium.reasons import PLUGIN, Refusal, refuse
 
 GIB = 1 << 30
 NOW = 1_000_000.0
@@ -46,7 +46,16 @@ class Asking(Plugin):
         return None
 
 
-BUILT_IN[Asking.name] = Asking
+class Choosy(Plugin):
+    """The same, refusing nine nodes of ten."""
+
+    name = "choosy"
+
+    def predicate(self, task: Task, row: int) -> Refusal | None:
+        return None if row % 10 == 0 else refuse(PLUGIN, plugin=self.name, message="not this one")
+
+
+BUILT_IN |= {plugin.name: plugin for plugin in (Asking, Choosy)}
 
 
 def profile(
@@ -215,11 +224,13 @@ def headline() -> list[Figure]:
 def slow_hooks() -> list[Figure]:
     plain, _ = measure(lambda: place_gangs(100, 5000))
     asking, _ = measure(lambda: place_gangs(100, 5000, Asking.name))
+    choosy, _ = measure(lambda: place_gangs(100, 5000, Choosy.name))
     selection = PodSelection(("ns",), (Requirement("app", "In", ("one",)),))
     apart, _ = measure(lambda: place_with(Constraints(anti_affinity=(PodTerm(HOST, selection),)), 2000, 5000))
     even, _ = measure(lambda: place_with(Constraints(spread=(Spread(ZONE, selection),)), 2000, 5000))
     return [
         Figure("a Python predicate for each node, against none", asking / plain, "x", 5, at_least=False),
+        Figure("one that refuses nine nodes of ten, against none", choosy / plain, "x", 5, at_least=False),
         Figure("pods with anti-affinity to each other on 5,000 nodes", 2000 / apart, "pods/s"),
         Figure("pods with a hard topology spread on 5,000 nodes", 2000 / even, "pods/s"),
     ]

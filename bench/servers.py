@@ -14,6 +14,8 @@ from tests.controlplane import build
 from tests.controlplane.server import ControlPlane
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_SETTLED = 0.1  # cores that a server may use at rest
+_SETTLE_TRIES = 30
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -26,7 +28,7 @@ class Running(msgspec.Struct, frozen=True):
 
     def cpu_seconds(self) -> float:
         """CPU time of all its processes so far."""
-        return sum(map(_cpu_seconds, self.pids))
+        return sum(map(cpu_seconds, self.pids))
 
     def busy_cpu(self, seconds: float) -> float:
         """How many cores it keeps busy over a while."""
@@ -34,8 +36,14 @@ class Running(msgspec.Struct, frozen=True):
         time.sleep(seconds)
         return (self.cpu_seconds() - used) / (time.monotonic() - begin)
 
+    def settle(self) -> None:
+        """Waits until it has digested what was written: new kinds, for one, keep a server busy for a while."""
+        for _ in range(_SETTLE_TRIES):
+            if self.busy_cpu(1.0) < _SETTLED:
+                return
+
     def resident_bytes(self) -> int:
-        return sum(map(_resident_bytes, self.pids))
+        return sum(map(resident_bytes, self.pids))
 
 
 @contextlib.contextmanager
@@ -47,11 +55,11 @@ def podium_up(data: Path, nodes: int = 0) -> Iterator[Running]:
 
 
 @contextlib.contextmanager
-def real_server(directory: Path) -> Iterator[Running]:
+def real_server(directory: Path, *flags: str) -> Iterator[Running]:
     """kube-apiserver and etcd as they are shipped, with fsync; no controllers."""
     build.ensure((build.ETCD, build.KUBE_APISERVER), print)
     begin, before = time.monotonic(), _children()
-    with ControlPlane(directory) as plane:
+    with ControlPlane(directory, flags=flags) as plane:
         pids = sorted(_children() - before)
         yield Running("real", plane.kubeconfig, pids, time.monotonic() - begin)
 
@@ -62,13 +70,13 @@ def _children() -> set[int]:
     return {int(pid) for pids in found for pid in pids}
 
 
-def _resident_bytes(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
     raise RuntimeError(f"process {pid} has ended")
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS

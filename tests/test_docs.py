@@ -13,7 +13,8 @@ from podium.cli.main import podium
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
-COMMANDS = (ROOT / "docs" / "commands.md").read_text()
+VC = (ROOT / "docs" / "vc.md").read_text()
+COMMANDS = "\n## ".join(((ROOT / "docs" / "commands.md").read_text(), VC))
 
 
 def commands() -> dict[str, click.Command]:
@@ -35,9 +36,10 @@ def commands() -> dict[str, click.Command]:
 
 
 def section(words: str) -> str:
-    """The part of docs/commands.md under the heading of a command."""
+    """The part of a page under the heading of a command; what docs/vc.md begins with is about all of its own."""
     found = re.search(rf"^## {re.escape(words)}$(.*?)(?=^## |\Z)", COMMANDS, re.MULTILINE | re.DOTALL)
-    return found.group(1) if found else ""
+    common = VC.partition("\n## ")[0] if words.startswith("podium vc ") else ""
+    return found.group(1) + common if found else ""
 
 
 def flags(command: click.Command) -> list[str]:
@@ -52,9 +54,9 @@ def flags(command: click.Command) -> list[str]:
 @pytest.mark.parametrize("words", sorted(commands()))
 def test_every_command_and_flag_is_documented(words: str) -> None:
     text = section(words)
-    assert text, f"docs/commands.md has no section '## {words}'"
+    assert text, f"no page has a section '## {words}'"
     missing = [flag for flag in flags(commands()[words]) if f"`{flag}" not in text]
-    assert not missing, f"docs/commands.md does not say what {words} {' '.join(missing)} means"
+    assert not missing, f"no page says what {words} {' '.join(missing)} means"
 
 
 def test_nothing_is_documented_that_does_not_exist() -> None:
@@ -67,8 +69,8 @@ def test_nothing_is_documented_that_does_not_exist() -> None:
 
 def shell_lines(page: Path) -> list[str]:
     """Lines of code blocks without a language: what a reader is told to type, or will see."""
-    blocks = re.findall(r"^```\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    return [line for block in blocks for line in block.splitlines()]
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [line for language, block in blocks if not language for line in block.splitlines()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -81,7 +83,8 @@ def test_commands_on_pages_exist(page: Path) -> None:
         if words[0] == "make":
             assert {word for word in words[1:] if "=" not in word} <= targets, line
         if Path(words[0]).name == "podium":
-            command = commands().get(f"podium {words[1]}")
+            called = (" ".join(["podium", *words[1:end]]) for end in range(len(words), 1, -1))
+            command = next((commands()[each] for each in called if each in commands()), None)
             assert command is not None, line
             given = {word.split("=")[0] for word in words if word.startswith("--")}
             assert given <= set(flags(command)), line

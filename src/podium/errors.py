@@ -3,6 +3,7 @@
     PodiumError
     ├── UsageError          what the user typed or wrote is wrong; the sentence says what and where
     ├── StorageError        the data directory is locked, damaged or from a newer podium
+    ├── LeadershipLostError another process may be leading: this one must not write for now
     ├── TransportError      no answer came: refused, reset, timed out; the outcome of a write is unknown
     └── ApiError            a Kubernetes API server answered with a Status other than success
 
@@ -25,6 +26,10 @@ class UsageError(PodiumError):
 
 class StorageError(PodiumError):
     """The embedded cluster's files cannot be used.  Nothing was changed."""
+
+
+class LeadershipLostError(PodiumError):
+    """The lease was lost, or could not be renewed in time."""
 
 
 class TransportError(PodiumError):

@@ -70,17 +70,47 @@ VOLUME_LIMIT = _reason(
     "wait until volumes are detached, or add nodes",
     Lift.ROOM,
 )
+VOLUMES_TAKEN = _reason(
+    "VolumesTaken",
+    "node(s) reached no volume that is still free for the pod's claims",
+    "add volumes, or free some",
+    Lift.ROOM,
+)
+CLAIM_IN_USE = _reason(
+    "ClaimInUse",
+    "another pod uses a volume claim that only one pod may use",
+    "wait until that pod has ended, or give this one a claim of its own",
+    Lift.ROOM,
+)
 UNBOUND_VOLUME = _reason(
     "VolumeNotBound",
-    "volume claims are not bound yet: {claims}",
+    "volume claims cannot be used: {claims}",
     "create the claims, or see why they are not bound",
     Lift.SPEC,
+)
+VOLUME_FAILED = _reason(
+    "VolumeBindingFailed",
+    "claim {claim} got no volume for node {node}: {detail}",
+    "see the events of the claim; the pod is tried again",
+    Lift.TIME,
 )
 DEVICE_CLAIM = _reason(
     "DeviceClaimUnsupported",
     "claims on devices are not supported: {claims}",
     "ask for devices by resource name (such as nvidia.com/gpu) instead of resourceClaims",
     Lift.SPEC,
+)
+DEVICE_MODEL = _reason(
+    "DeviceModelMismatch",
+    "node(s) had no {wanted}",
+    "add nodes with such devices, or ask for another model",
+    Lift.NODES,
+)
+DEVICE_ROOM = _reason(
+    "DevicesTaken",
+    "node(s) had too little free of their devices for {wanted}",
+    "wait for room, or ask for a smaller share",
+    Lift.ROOM,
 )
 PEER_AFFINITY = _reason(
     "PodAffinityMismatch",
@@ -124,6 +154,12 @@ UNPLACEABLE = _reason(
     "0/{nodes} nodes are available: {causes}",
     "wait for room, ask for less, or change the nodes",
     Lift.ROOM,
+)
+FAILED = _reason(
+    "PluginFailed",
+    "{who} failed: {error}",
+    "correct the plugin or action, or take it out of the profile; the log has the trace",
+    Lift.TIME,
 )
 PLUGIN = _reason("RefusedByPlugin", "{plugin}: {message}", "see the plugin", Lift.NODES)
 QUEUE_LIMIT = _reason(
@@ -182,6 +218,12 @@ TOO_FEW = _reason(
     "create the missing pods or lower the minimum",
     Lift.MEMBERS,
 )
+TOO_FEW_GROUPS = _reason(
+    "NotEnoughSubGroups",
+    "the gang needs {need} sub-groups of policy {policy} and has {have}",
+    "create the missing pods, or lower minSubGroups",
+    Lift.MEMBERS,
+)
 TOO_FEW_OF_ROLE = _reason(
     "NotEnoughMembersOfRole",
     "the gang needs {need} members of role {role} and has {have}",
@@ -196,9 +238,21 @@ GANG = _reason(
 )
 NOT_ADMITTED = _reason(
     "NotAdmitted",
-    "not admitted: minResources {need} of {resource} do not fit, {have} left ({limit})",
-    "wait, or lower minResources",
+    "not admitted: it needs at least {need} of {resource}, and {have} are free",
+    "wait for room, or lower the minimum",
     Lift.QUEUE,
+)
+ADMISSION_FULL = _reason(
+    "AdmissionFull",
+    "not admitted: what queue {queue} may use, and what was admitted before, leave no room for its minimum",
+    "wait for those before it, raise the queue's limit, or lower the minimum",
+    Lift.QUEUE,
+)
+MEMBERS_HELD = _reason(
+    "MembersHeldBack",
+    "members held back by scheduling gates or by faults of their own: {count}",
+    "lift the gates, or correct those pods",
+    Lift.MEMBERS,
 )
 GATED = _reason("SchedulingGated", "gated: its scheduling gates are not lifted", "remove the gates", Lift.SPEC)
 BAD_SPEC = _reason("InvalidSpec", "{field}: {detail}", "correct the object", Lift.SPEC)
@@ -209,6 +263,9 @@ TWO_GANGS = _reason(
     Lift.SPEC,
 )
 NO_GANG = _reason("GroupMissing", "{group} does not exist", "create it", Lift.MEMBERS)
+GROUP_AWAITED = _reason(
+    "GroupAwaited", "{group} has not been made yet", "see whether podium's controllers run", Lift.MEMBERS
+)
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -220,6 +277,12 @@ class Refusal(msgspec.Struct, frozen=True):
     @property
     def code(self) -> str:
         return self.reason.code
+
+    @property
+    def lift(self) -> Lift:
+        """What kind of event can lift it; what holds a gang up is what holds its task up."""
+        cause = self.facts.get("cause")
+        return cause.lift if isinstance(cause, Refusal) else self.reason.lift
 
     def __str__(self) -> str:
         return self.reason.sentence.format(**self.facts)

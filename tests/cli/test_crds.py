@@ -12,7 +12,12 @@ def test_every_definition_is_printed(capsys: pytest.CaptureFixture[str]) -> None
     assert cli.run(["crds"]) == 0
     printed = capsys.readouterr().out
     names = [document["metadata"]["name"] for document in yaml.safe_load_all(printed)]
-    assert names == ["podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh", "commands.bus.volcano.sh"]
+    assert sorted(names) == [
+        "commands.bus.volcano.sh",
+        "jobs.batch.volcano.sh",
+        "podgroups.scheduling.volcano.sh",
+        "queues.scheduling.volcano.sh",
+    ]
     assert "&id" not in printed, "no anchors: people read it"
     assert cli.run(["crds", "--dialect", "volcano"]) == 0
     assert capsys.readouterr().out == printed
@@ -20,4 +25,6 @@ def test_every_definition_is_printed(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_family_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["crds", "--dialect", "esperanto"]) == 2
-    assert capsys.readouterr().err == "podium: there is no dialect 'esperanto'; there are volcano\n"
+    told = capsys.readouterr().err
+    assert told.startswith("podium: there is no dialect 'esperanto'; there are ")
+    assert "volcano" in told

@@ -7,7 +7,6 @@ are skipped, and the summary says so loudly; with PODIUM_REQUIRE_REAL=1, as in `
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,27 +15,10 @@ import pytest
 from tests.compat import cluster
 from tests.compat.client import Server
 from tests.controlplane import build
+from tests.controlplane.fixtures import ensure, ensure_real, missing
 
 SERVERS = ("embedded", "real")
-_missing: list[str] = []
 _numbers = itertools.count(1)
-
-
-def _ensure(config: pytest.Config, *binaries: build.Binary) -> None:
-    """Builds or waits, with the progress shown although pytest captures output."""
-    capture = config.pluginmanager.getplugin("capturemanager")
-
-    def say(text: str) -> None:
-        with capture.global_and_fixture_disabled():
-            print(f"\n[compat] {text}", flush=True)
-
-    try:
-        build.ensure(binaries, say)
-    except build.Unavailable as missing:
-        _missing.append(str(missing))
-        if os.environ.get("PODIUM_REQUIRE_REAL"):
-            pytest.fail(f"the real control plane is required here: {missing}")
-        pytest.skip(f"no real control plane: {missing}")
 
 
 @pytest.fixture(scope="session", params=SERVERS)
@@ -44,11 +26,11 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """A running cluster with a few simulated nodes, one for all stories."""
     directory: Path = tmp_path_factory.mktemp(f"compat-{request.param}")
     if request.param == "embedded":
-        _ensure(request.config, build.KUBECTL)
+        ensure(request.config, build.KUBECTL)
         with cluster.embedded(directory) as running:
             yield running
     else:
-        _ensure(request.config, *build.FOR_TESTS)
+        ensure_real(request.config)
         with cluster.real(directory) as running:
             yield running
 
@@ -92,6 +74,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if any(counts.values()):
             told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
             terminalreporter.write_line(f"compat on the {name} server: {told}", bold=True)
-    if _missing:
+    if missing:
         terminalreporter.write_sep("!", "THE STORIES ON THE REAL SERVER WERE SKIPPED", red=True, bold=True)
-        terminalreporter.write_line(_missing[0], red=True)
+        terminalreporter.write_line(missing[0], red=True)

@@ -17,23 +17,29 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import parse_qs, urlsplit
 
-from podium.embedded.driver import Driver
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.logs import simulated_log
 from podium.embedded.nodes.shapes import Shape, node_document
-from podium.embedded.standin import FirstFit
+from podium.engine.scheduler import Scheduler
+from podium.engine.world import World
 from podium.errors import ApiError
 from podium.kube.controller import Manager
+from podium.kube.driver import Driver
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
+from podium.kube.machine import Machine, Together
+from podium.runtime.configuration import embedded_profiles
 from tests.compat.client import Document, Server
 from tests.controlplane.certificates import write as write_certificates
 
 
 @contextlib.contextmanager
-def attached(server: Server, nodes: int, directory: Path) -> Iterator[None]:
-    """Registers nodes with the server and plays their kubelets until the end of the block."""
-    with _log_door(server, directory) as port, _machine(server.kubeconfig):
+def attached(server: Server, nodes: int, directory: Path, *, scheduled: bool = True) -> Iterator[None]:
+    """Registers nodes with the server and plays their kubelets until the end of the block.
+
+    `scheduled` brings a scheduler for plain pods along, for stories that are not about schedulers.
+    """
+    with _log_door(server, directory) as port, _machine(server.kubeconfig, scheduled):
         for index in range(nodes):
             node = node_document(Shape(), f"node-{index:03d}", index, time.time())
             node["status"]["addresses"] = [{"type": "InternalIP", "address": "127.0.0.1"}]
@@ -43,15 +49,18 @@ def attached(server: Server, nodes: int, directory: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _machine(kubeconfig: Path) -> Iterator[None]:
-    """Kubelets and the stand-in scheduler on an event loop of their own."""
+def _machine(kubeconfig: Path, scheduled: bool) -> Iterator[None]:
+    """Kubelets, and perhaps the scheduler, on an event loop of their own."""
     loop = asyncio.new_event_loop()
     started = threading.Event()
     running: list[asyncio.Task[None]] = []
 
     async def drive() -> None:
         transport = HttpTransport(resolve(kubeconfig))
-        driver = Driver(transport, Manager([*simulated_kubelets(), FirstFit()]))
+        machines: list[Machine] = [Manager(simulated_kubelets())]
+        if scheduled:
+            machines.append(Scheduler(World(()), embedded_profiles()))
+        driver = Driver(transport, Together(*machines))
         running.append(asyncio.create_task(driver.run()))
         started.set()
         with contextlib.suppress(asyncio.CancelledError):

@@ -26,9 +26,12 @@ def pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container()], **spec}}
 
 
+NOWHERE = {"stories.example/nowhere": "true"}  # a selector that no node meets
+
+
 def unplaced_pod(name: str, **more: Any) -> Document:
     """A pod that finds no node: it stays Pending and unbound, so that a story can act on it in peace."""
-    return pod(name, schedulerName="nobody", nodeSelector={"stories.example/nowhere": "true"}, **more)
+    return pod(name, schedulerName="nobody", nodeSelector=NOWHERE, **more)
 
 
 def configmap(name: str, labels: Document | None = None, **data: str) -> Document:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.compat.client import Server, eventually
-from tests.compat.objects import configmap, container, deployment, job, pod, unplaced_pod
+from tests.compat.objects import NOWHERE, configmap, container, deployment, job, pod
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_describe(server: Server, ns: str, kind: str, parts: list[str]) -> None:
 
 
 def test_events_of_an_object(server: Server, ns: str) -> None:
-    server.kubectl("apply", "-n", ns, "-f", "-", input=[pod("p"), unplaced_pod("q")])
+    server.kubectl("apply", "-n", ns, "-f", "-", input=[pod("p"), pod("q", nodeSelector=NOWHERE)])
     server.kubectl("wait", "-n", ns, "--for=condition=Ready", "pod/p", "--timeout=30s")
     eventually(lambda: "Started" in server.kubectl("events", "-n", ns, "--for=pod/p").out, "events of p")
     head, *rows = server.kubectl("events", "-n", ns, "--for=pod/p").lines

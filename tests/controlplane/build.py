@@ -1,11 +1,12 @@
 """Builds the real control plane from source and keeps it: the oracle of the compatibility suite.
 
-    python -m tests.controlplane.build [--all]
+    python -m tests.controlplane.build [NAME...]
 
-Two small Go modules beside this file pin the versions (`kubernetes/go.mod`, `etcd/go.mod`, each with its
-go.sum).  Every binary is built once and kept under `<cache>/controlplane/<module>-<version>/`, so that a change
-of version builds anew and leaves the old one alone.  Go itself is the installed one when it is new enough, else
-a wheel that carries the tool chain (`requirements-go.lock`).
+Without names it builds what the tests need; the schedulers that the benchmarks compare with are built by name.
+Small Go modules beside this file pin the versions (`kubernetes/go.mod`, `etcd/go.mod`, `volcano/go.mod`, each
+with its go.sum).  Every binary is built once and kept under `<cache>/controlplane/<module>-<version>/`, so that a
+change of version builds anew and leaves the old one alone.  Go itself is the installed one when it is new enough,
+else a wheel that carries the tool chain (`requirements-go.lock`).
 
 A lock file lets two builders share the work: `make test` starts this module in the background while the pure
 tests run, and the compatibility suite calls `ensure()`, which waits for whoever is building.
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,10 +80,14 @@ KUBE_APISERVER = _kubernetes("kube-apiserver")
 KUBE_CONTROLLER_MANAGER = _kubernetes("kube-controller-manager")
 KUBE_SCHEDULER = _kubernetes("kube-scheduler")
 KUBECTL = _kubernetes("kubectl")
+VC_SCHEDULER = Binary("vc-scheduler", "volcano.sh/volcano/cmd/scheduler", HERE / "volcano", "volcano.sh/volcano")
+VC_CONTROLLER_MANAGER = Binary(
+    "vc-controller-manager", "volcano.sh/volcano/cmd/controller-manager", HERE / "volcano", "volcano.sh/volcano"
+)
 
-# kubectl first: the stories on the embedded server need nothing else.  The scheduler is for benchmarks only.
+# kubectl first: the stories on the embedded server need nothing else.
 FOR_TESTS = (KUBECTL, ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER)
-ALL = (*FOR_TESTS, KUBE_SCHEDULER)
+PEERS = (KUBE_SCHEDULER, VC_SCHEDULER, VC_CONTROLLER_MANAGER)  # for benchmarks and long runs only
 
 
 def cache_dir() -> Path:
@@ -168,9 +173,14 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
-def main() -> int:
+def main(names: Sequence[str]) -> int:
+    known = {binary.name: binary for binary in (*FOR_TESTS, *PEERS)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"there is no {', '.join(unknown)} to build: known are {', '.join(known)}", file=sys.stderr)
+        return 2
     try:
-        ensure(ALL if "--all" in sys.argv[1:] else FOR_TESTS, say=lambda text: print(text, flush=True))
+        ensure([known[name] for name in names] or FOR_TESTS, say=lambda text: print(text, flush=True))
     except Unavailable as missing:
         print(f"the real control plane is not available: {missing}", file=sys.stderr)
         return 1
@@ -178,4 +188,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

@@ -4,6 +4,7 @@ A file holds `profiles` and `scenarios`.  A profile is a list of tiers; a tier n
 hooks that are on (`all`: as an unwritten switch in a configuration file), or with `hooks` and arguments in `with`.
 
     about     one sentence
+    argument  a plugin and its argument, or `switch` and a switch: without it something else must come out
     profile   a name, or the tiers themselves
     actions   in order
     with      more arguments by plugin
@@ -12,7 +13,10 @@ hooks that are on (`all`: as an unwritten switch in a configuration file), or wi
     gangs     name: queue, min (1), roles, needs (its minimum of resources), priority, phase (inqueue), namespace,
               created, attributes, and tasks: by name, or {count, ...} for equal ones that are called <gang>-<i>;
               a task has ask, at (its node), state (pending, or running with a node), priority, role, labels,
-              preemptable, preempts, gated, nominated
+              preemptable, preempts, protected (of the system), gated, nominated, selector, and apart (topology
+              label -> labels of tasks that it shuns there)
+    namespaces name: weight
+    configure arguments by action
     then      placed (exactly: task -> node, names, or how many), by_gang (how many of each), evicted (exactly, or
               how many), waits (gang -> nodes it was promised), phases, refused (gang -> a code), and faults (queue
               -> a code)
@@ -23,20 +27,21 @@ What is not named in `then` is not looked at.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from podium.core.cluster import Cluster, GangFacts, TaskFacts
-from podium.core.constraints import Constraints
+from podium.core.constraints import Constraints, PodSelection, PodTerm, Requirement
 from podium.core.cycle import run_cycle
-from podium.core.decisions import Bind, Decision, Evict, Nominate, QueueFault, Refuse
+from podium.core.decisions import Bind, Decision, Evict, Failure, Nominate, QueueFault, Refuse
+from podium.core.hooks import SWITCHES
 from podium.core.model import Phase, Queue, State
 from podium.core.nodes import NodeFacts
-from podium.core.profile import Profile, read_profile
-from podium.core.session import SWITCHES
+from podium.core.profile import read_profile
 from podium.kube.quantity import parse_milli, parse_units
 
 # A profile's short names for the switches of the configuration file.
@@ -59,10 +64,9 @@ HOOKS = {
     "hierarchy": "enableHierarchy",
     "victim": "enabledVictim",
 }
-# Not switchable in the file: always on.
-_ALWAYS = {"enableJobValid"}
 
 NOW = 1_000_000.0
+NAMESPACE = "ns"  # of gangs that name none
 
 
 def read_scenarios(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -76,26 +80,96 @@ def read_scenarios(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{path.stem}-{index + 1:02}", {**table, "profile": tiers}
 
 
-def profile_of(
-    tiers: list[dict[str, Any]], actions: list[str], arguments: Mapping[str, Mapping[str, Any]] | None = None
-) -> Profile:
-    """A profile in which the listed hooks are on and all others are written as false."""
-    switches = set(SWITCHES.values()) - _ALWAYS | set(HOOKS.values())
-    document: dict[str, Any] = {"actions": ", ".join(actions), "tiers": []}
-    for tier in tiers:
+def configuration_of(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A scenario's profile as a configuration file: the listed hooks are on, all others are written as false."""
+    arguments = table.get("with") or {}
+    document: dict[str, Any] = {"actions": ", ".join(table["actions"]), "tiers": []}
+    for tier in table["profile"]:
         plugins = []
         for name, given in tier.items():
             entry = given if isinstance(given, dict) else {"hooks": given}
             hooks = entry["hooks"]
-            args = {**entry.get("with", {}), **(arguments or {}).get(name, {})}
-            states = {} if hooks == "all" else {each: each in {HOOKS[hook] for hook in hooks} for each in switches}
+            args = {**entry.get("with", {}), **arguments.get(name, {})}
+            states = {} if hooks == "all" else {each: each in {HOOKS[hook] for hook in hooks} for each in SWITCHES}
             plugins.append({"name": name, "arguments": args, **states})
         document["tiers"].append({"plugins": plugins})
-    return read_profile(document)
+    configured = table.get("configure") or {}
+    document["configurations"] = [{"name": name, "arguments": told} for name, told in configured.items()]
+    return document
+
+
+def without_argument(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A scenario as it would be without the argument, or the switch, that it is about."""
+    owner, name = table["argument"]
+
+    def stripped(told: Mapping[str, Any]) -> dict[str, Any]:
+        head = name.partition("<")[0]
+        return {
+            key: value
+            for key, value in told.items()
+            if key != name and not (head != name and key.startswith(head))
+        }
+
+    def entry(plugin: str, given: Any) -> Any:
+        table = given if isinstance(given, dict) else {"hooks": given}
+        hooks = table["hooks"]
+        if owner == "switch" and hooks != "all":
+            hooks = [hook for hook in hooks if HOOKS[hook] != name]
+        told = table.get("with", {})
+        return {"hooks": hooks, "with": stripped(told) if plugin == owner else told}
+
+    return {
+        **table,
+        "profile": [{plugin: entry(plugin, given) for plugin, given in tier.items()} for tier in table["profile"]],
+        "with": {
+            plugin: stripped(told) if plugin == owner else told
+            for plugin, told in (table.get("with") or {}).items()
+        },
+    }
 
 
 def amounts(given: Mapping[str, Any]) -> dict[str, int]:
     return {name: (parse_milli if name == "cpu" else parse_units)(str(value)) for name, value in given.items()}
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came out of a scenario, whoever saw it."""
+
+    gangs: Mapping[str, str]  # of all tasks
+    placed: Mapping[str, str]
+    evicted: Collection[str]
+    waits: Mapping[str, Sequence[str]]  # by gang: the nodes it was promised
+    phases: Mapping[str, Phase]
+    refused: Mapping[str, Collection[str]]  # by gang: the codes it was told
+    faults: Mapping[str, str]
+
+    def check(self, then: Mapping[str, Any]) -> None:
+        """Compares with what must come out."""
+        unknown = set(then) - {"placed", "by_gang", "evicted", "waits", "phases", "refused", "faults"}
+        assert not unknown, f"nothing checks {unknown}"
+        if "placed" in then:
+            self._same(self.placed, then["placed"])
+        if "by_gang" in then:
+            assert Counter(self.gangs[task] for task in self.placed) == then["by_gang"], self
+        if "evicted" in then:
+            self._same(dict.fromkeys(self.evicted, ""), then["evicted"])
+        if "waits" in then:
+            waits = {gang: sorted(nodes) for gang, nodes in self.waits.items()}
+            assert waits == {gang: sorted(nodes) for gang, nodes in then["waits"].items()}, self
+        for gang, phase in (then.get("phases") or {}).items():
+            assert self.phases[gang] is Phase[phase.upper()], (gang, self)
+        for gang, code in (then.get("refused") or {}).items():
+            assert code in self.refused.get(gang, ()), (gang, self)
+        if "faults" in then:
+            assert self.faults == then["faults"], self
+
+    def _same(self, found: Mapping[str, str], wanted: Any) -> None:
+        if isinstance(wanted, int):
+            assert len(found) == wanted, self
+        elif isinstance(wanted, list):
+            assert sorted(found) == sorted(wanted), self
+        else:
+            assert found == wanted, self
 
 
 class Scenario:
@@ -103,7 +177,7 @@ class Scenario:
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self.cluster = Cluster()
-        self.profile = profile_of(table["profile"], table["actions"], table.get("with"))
+        self.profile = read_profile(configuration_of(table))
         for name, node in (table.get("nodes") or {}).items():
             self.cluster.put_node(_node(name, node))
         for name, queue in (table.get("queues") or {}).items():
@@ -120,60 +194,38 @@ class Scenario:
         """One cycle more."""
         self.decisions = run_cycle(self.cluster, self.profile, now=NOW)
         self.cluster.validate()
+        failures = [each.trace for each in self.decisions if isinstance(each, Failure)]
+        assert not failures, failures[0]
 
     @property
-    def placed(self) -> dict[str, str]:
-        return {each.task: each.node for each in self.decisions if isinstance(each, Bind)}
-
-    @property
-    def evicted(self) -> list[str]:
-        return sorted(each.task for each in self.decisions if isinstance(each, Evict))
-
-    @property
-    def waits(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+    def outcome(self) -> Outcome:
+        """What was decided."""
+        tasks = self.cluster.tasks
+        waits: dict[str, list[str]] = {}
+        refused: dict[str, set[str]] = {}
         for each in self.decisions:
             if isinstance(each, Nominate):
-                found.setdefault(self.cluster.tasks[each.task].gang.id, []).append(each.node)
-        return {gang: sorted(nodes) for gang, nodes in found.items()}
-
-    def check(self, then: Mapping[str, Any]) -> None:
-        """Compares with what must come out."""
-        unknown = set(then) - {"placed", "by_gang", "evicted", "waits", "phases", "refused", "faults"}
-        assert not unknown, f"nothing checks {unknown}"
-        if "placed" in then:
-            _same(self.placed, then["placed"], self.decisions)
-        if "by_gang" in then:
-            counts = Counter(self.cluster.tasks[task].gang.id for task in self.placed)
-            assert dict(counts) == then["by_gang"], self.decisions
-        if "evicted" in then:
-            _same(dict.fromkeys(self.evicted, ""), then["evicted"], self.decisions)
-        if "waits" in then:
-            assert self.waits == {gang: sorted(nodes) for gang, nodes in then["waits"].items()}, self.decisions
-        for gang, phase in (then.get("phases") or {}).items():
-            assert self.cluster.gangs[gang].phase is Phase[phase.upper()], (gang, self.decisions)
-        for gang, code in (then.get("refused") or {}).items():
-            found = {
-                each.refusal.code for each in self.decisions if isinstance(each, Refuse) and each.gang == gang
-            }
-            assert code in found, (gang, found)
-        if "faults" in then:
-            faults = {each.queue: each.refusal.code for each in self.decisions if isinstance(each, QueueFault)}
-            assert faults == then["faults"], self.decisions
+                waits.setdefault(tasks[each.task].gang.id, []).append(each.node)
+            elif isinstance(each, Refuse):
+                refused.setdefault(each.gang, set()).add(each.refusal.code)
+        return Outcome(
+            gangs={task.id: task.gang.id for task in tasks.values()},
+            placed={each.task: each.node for each in self.decisions if isinstance(each, Bind)},
+            evicted={each.task for each in self.decisions if isinstance(each, Evict)},
+            waits=waits,
+            phases={gang.id: gang.phase for gang in self.cluster.gangs.values()},
+            refused=refused,
+            faults={each.queue: each.refusal.code for each in self.decisions if isinstance(each, QueueFault)},
+        )
 
 
-def _same(found: Mapping[str, str], wanted: Any, decisions: list[Decision]) -> None:
-    if isinstance(wanted, int):
-        assert len(found) == wanted, decisions
-    elif isinstance(wanted, list):
-        assert sorted(found) == sorted(wanted), decisions
-    else:
-        assert found == wanted, decisions
+def room_of(node: Mapping[str, Any]) -> dict[str, Any]:
+    """What a node has."""
+    return {"pods": 110, **{key: value for key, value in node.items() if key != "labels"}}
 
 
 def _node(name: str, given: Mapping[str, Any]) -> NodeFacts:
-    room = {"pods": 110, **{key: value for key, value in given.items() if key != "labels"}}
-    return NodeFacts(name, allocatable=amounts(room), labels=given.get("labels") or {})
+    return NodeFacts(name, allocatable=amounts(room_of(given)), labels=given.get("labels") or {})
 
 
 def _queue(name: str, given: Mapping[str, Any]) -> Queue:
@@ -188,7 +240,7 @@ def _gang(name: str, given: Mapping[str, Any]) -> GangFacts:
     needs = given.get("needs")
     return GangFacts(
         name,
-        given.get("namespace", "ns"),
+        given.get("namespace", NAMESPACE),
         name,
         given["queue"],
         given.get("min", 1),
@@ -202,13 +254,18 @@ def _gang(name: str, given: Mapping[str, Any]) -> GangFacts:
     )
 
 
+def tasks_of(gang: str, given: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The tasks of a gang by name."""
+    tasks: dict[str, Mapping[str, Any]] = given.get("tasks") or {}
+    if "count" not in tasks:
+        return tasks
+    alike = {key: value for key, value in tasks.items() if key != "count"}
+    return {f"{gang}-{index}": alike for index in range(given["tasks"]["count"])}
+
+
 def _tasks(gang: str, given: Mapping[str, Any], first: int) -> Iterator[TaskFacts]:
-    tasks = given.get("tasks") or {}
-    if "count" in tasks:
-        alike = {key: value for key, value in tasks.items() if key != "count"}
-        tasks = {f"{gang}-{index}": alike for index in range(tasks["count"])}
-    namespace = given.get("namespace", "ns")
-    for index, (name, task) in enumerate(tasks.items(), start=first):
+    namespace = given.get("namespace", NAMESPACE)
+    for index, (name, task) in enumerate(tasks_of(gang, given).items(), start=first):
         node = task.get("at", "")
         yield TaskFacts(
             name,
@@ -216,7 +273,7 @@ def _tasks(gang: str, given: Mapping[str, Any], first: int) -> Iterator[TaskFact
             name,
             gang,
             amounts(task.get("ask") or {}),
-            Constraints(selector=tuple(sorted((task.get("selector") or {}).items()))),
+            _constraints(namespace, task),
             task.get("role", ""),
             task.get("priority", 1),
             float(index),
@@ -229,3 +286,13 @@ def _tasks(gang: str, given: Mapping[str, Any], first: int) -> Iterator[TaskFact
             protected=task.get("protected", False),
             labels=task.get("labels") or {},
         )
+
+
+def _constraints(namespace: str, task: Mapping[str, Any]) -> Constraints:
+    return Constraints(
+        selector=tuple(sorted((task.get("selector") or {}).items())),
+        anti_affinity=tuple(
+            PodTerm(key, PodSelection((namespace,), tuple(Requirement(k, "In", (v,)) for k, v in labels.items())))
+            for key, labels in (task.get("apart") or {}).items()
+        ),
+    )

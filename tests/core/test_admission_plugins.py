@@ -91,6 +91,7 @@ def possible(world: World, profile: Profile) -> set[str]:
         (NodeGroups(anti_required=("c",)), True, set()),
     ],
 )
+@pytest.mark.argument("nodegroup", "strict")
 def test_the_groups_of_a_queue(groups: NodeGroups | None, strict: bool, expected: set[str]) -> None:
     assert possible(grouped(groups), by(strict=strict)) == expected
 
@@ -104,6 +105,7 @@ def test_the_groups_of_a_queue(groups: NodeGroups | None, strict: bool, expected
         (NodeGroups(preferred=("c", "b", "a")), True, "c"),
     ],
 )
+@pytest.mark.argument("nodegroup", "enablePreferredOrder")
 def test_the_score_of_a_group(groups: NodeGroups, ordered: bool, expected: str) -> None:
     world = grouped(groups)
     world.task("t")

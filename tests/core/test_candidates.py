@@ -126,6 +126,23 @@ def test_few_nodes_are_asked_and_none_of_them_twice() -> None:
     assert len(Strict.asked) <= 51
 
 
+def test_a_node_that_was_refused_is_not_asked_about_again_until_it_changes() -> None:
+    Strict.refused, Strict.liked, Strict.most = frozenset(range(0, 500, 2)), (), 100
+    Strict.asked.clear()
+    world, tasks = build([100] * 500, 300)
+    session = world.session(profile(["strict", "nodeorder"]))
+    placed: list[int] = []
+    while len(placed) < len(tasks):
+        left = tasks[len(placed) :]
+        rows = session.candidates(left[0]).choose(left)
+        session.statement().place(left[: len(rows)], rows)
+        placed += rows
+    assert all(row % 2 for row in placed)
+    refused = [row for row in Strict.asked if row % 2 == 0]
+    assert len(refused) == len(set(refused)) == 250
+    assert len(Strict.asked) <= 250 + 300 + 50  # every good one again after each task on it, and few in vain
+
+
 def test_the_last_word_on_a_node() -> None:
     world, _ = build([10, 10, 10], 1)
     assert world.run(profile(["leader"])).placed == {"g-0": "n002"}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.constraints import Constraints
 from podium.core.model import State
 from podium.core.nodes import NodeFacts
 from podium.core.resources import CPU
+from tests.core.world import World
 
 
 def node(name: str, cpu: int = 4, uid: str = "1") -> NodeFacts:
@@ -81,3 +83,14 @@ def test_a_nomination_ends_with_its_node() -> None:
     cluster.remove_node("n1")
     cluster.put_node(node("n2"))
     assert task.nominated == -1
+
+
+def test_classes_that_no_task_is_of_are_forgotten() -> None:
+    world = World()
+    kept = world.task("kept", Constraints(selector=(("a", "b"),)))
+    for number in range(5000):
+        world.task("changing", Constraints(selector=(("number", str(number)),)))
+    assert len(list(world.cluster.classes)) < 2000
+    assert world.task("again", Constraints(selector=(("a", "b"),))).cls is kept.cls
+    numbers = [cls.number for cls in world.cluster.classes]
+    assert len(set(numbers)) == len(numbers)

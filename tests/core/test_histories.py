@@ -26,7 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from podium.core.cluster import Cluster, GangFacts, TaskFacts
 from podium.core.cycle import run_cycle
-from podium.core.decisions import Bind, Decision, Evict, GangPhase, Nominate
+from podium.core.decisions import Bind, Decision, Evict, Failure, GangPhase, Nominate
 from podium.core.model import HOLDING, ON_NODE, Phase, Queue, State
 from podium.core.nodes import NodeFacts
 from podium.core.plugins.queue_tree import QueueTree
@@ -314,6 +314,7 @@ class Histories(RuleBasedStateMachine):
         self.tell(afresh, backwards=True)
         decisions = run_cycle(self.cluster, PROFILES[name], self.clock)
         self.cluster.validate()
+        assert not [each.trace for each in decisions if isinstance(each, Failure)]
         self.check_binds(decisions, name)
         again = run_cycle(afresh, PROFILES[name], self.clock)
         difference = set(map(str, decisions)) ^ set(map(str, again))
@@ -372,15 +373,20 @@ class Histories(RuleBasedStateMachine):
                 assert held <= limit, "I5"
 
     def check_nothing_left(self) -> None:
-        """I7: with nobody but the gang to ask, a lone task that fits somewhere now does not wait."""
+        """I7: with nobody but the gang to ask, a lone task that fits somewhere now does not wait.
+
+        Where others are promised a place the room may be theirs.
+        """
         nodes = self.cluster.nodes
+        free = np.ones(nodes.count, dtype=bool)
+        free[[task.nominated for task in self.cluster.tasks.values() if task.nominated >= 0]] = False
         for gang in self.cluster.gangs.values():
             if gang.queue not in self.queues or self.queues[gang.queue].fifo or gang.ready < gang.minimum - 1:
                 continue
             for task in gang.tasks.values():
                 if task.state is State.PENDING and not task.gated and not task.best_effort:
                     enough = len(gang.tasks) - gang.counts[State.RELEASING] >= gang.minimum
-                    assert not enough or not np.any(nodes.fits(task.cls.request)), f"I7 {task}"
+                    assert not enough or not np.any(nodes.fits(task.cls.request) & free), f"I7 {task}"
 
     # --- always ------------------------------------------------------------------------------------------------
 

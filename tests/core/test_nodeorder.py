@@ -143,6 +143,14 @@ def crowded_zone(world: World) -> None:
         ("podtopologyspread", crowded_zone),
     ],
 )
+@pytest.mark.argument("nodeorder", "leastrequested.weight")
+@pytest.mark.argument("nodeorder", "mostrequested.weight")
+@pytest.mark.argument("nodeorder", "nodeaffinity.weight")
+@pytest.mark.argument("nodeorder", "podaffinity.weight")
+@pytest.mark.argument("nodeorder", "balancedresource.weight")
+@pytest.mark.argument("nodeorder", "tainttoleration.weight")
+@pytest.mark.argument("nodeorder", "imagelocality.weight")
+@pytest.mark.argument("nodeorder", "podtopologyspread.weight")
 def test_a_weight_moves_a_task(weight: str, build: Callable[[World], None]) -> None:
     assert placed(build, only(**{weight: 1})) == "b"
     assert placed(build, only()) == "a"
@@ -164,7 +172,7 @@ def test_a_tolerated_preference_is_none() -> None:
     world.node("b")
     task = world.task("t", Constraints(tolerations=(Toleration("slow", "Exists"),)))
     by = only(tainttoleration=1)
-    assert world.session(by).candidates(task).slow_hooks == []
+    assert world.session(by).candidates(task).path == ("batch", [])
     assert world.run(by).placed == {"t": "a"}
 
 
@@ -223,7 +231,7 @@ def test_only_who_looks_at_others_leaves_the_fast_path(wanted: Constraints, slow
     world = World()
     world.node("a", {"disk": "ssd"}, images={"trainer:1": GIB})
     session = world.session(profile(["predicates", "nodeorder", "binpack"]))
-    assert bool(session.candidates(world.task("t", wanted)).slow_hooks) is slow
+    assert (session.candidates(world.task("t", wanted)).path[0] != "batch") is slow
 
 
 # --- batches ---------------------------------------------------------------------------------------------------

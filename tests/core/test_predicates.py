@@ -85,6 +85,7 @@ def names(operator: str, *values: str) -> NodeTerm:
         (Constraints(selector=(("disk", "ssd"),), required=(names("In", "b"),)), ""),
     ],
 )
+@pytest.mark.argument("predicates", "predicate.NodeAffinityEnable")
 def test_node_selector_and_affinity(wanted: Constraints, expected: str) -> None:
     world = World()
     world.node("a", {"disk": "ssd", "size": "4"})
@@ -107,6 +108,7 @@ def test_node_selector_and_affinity(wanted: Constraints, expected: str) -> None:
         ((Toleration("gpu", "Exists"), Toleration("old", "Exists", effect="NoExecute")), "abc"),
     ],
 )
+@pytest.mark.argument("predicates", "predicate.TaintTolerationEnable")
 def test_taints(tolerations: tuple[Toleration, ...], expected: str) -> None:
     world = World()
     world.node("a", taints=[Taint("gpu", "NoSchedule", "yes")])
@@ -153,6 +155,7 @@ def test_new_labels_and_taints_count_at_once_and_old_ones_no_more() -> None:
         (Port(80, address="10.0.0.1"), Port(80), True),
     ],
 )
+@pytest.mark.argument("predicates", "predicate.NodePortsEnable")
 def test_host_ports(held: Port, wanted: Port, conflict: bool) -> None:
     world = World()
     world.node("a")
@@ -202,6 +205,7 @@ def claim(*zones: str | None) -> Claim:
         ((claim(),), ""),
     ],
 )
+@pytest.mark.argument("predicates", "predicate.VolumeBindingEnable")
 def test_volumes_within_reach(claims: tuple[Claim, ...], expected: str) -> None:
     world = World()
     world.node("a", {ZONE: "one"})
@@ -212,6 +216,7 @@ def test_volumes_within_reach(claims: tuple[Claim, ...], expected: str) -> None:
     assert possible(world, task, filters(VolumeBinding=False)) == set("abc")
 
 
+@pytest.mark.argument("predicates", "predicate.VolumeZoneEnable")
 def test_zones_of_volumes_bind_nodes_that_tell_theirs() -> None:
     world = World()
     world.node("a", {ZONE: "one"})
@@ -222,6 +227,7 @@ def test_zones_of_volumes_bind_nodes_that_tell_theirs() -> None:
     assert possible(world, task, filters(VolumeZone=False)) == set("abc")
 
 
+@pytest.mark.argument("predicates", "predicate.NodeVolumeLimitsEnable")
 def test_limits_of_a_volume_driver() -> None:
     world = World()
     world.node("a", volume_limits={"disk": 2})
@@ -254,7 +260,7 @@ def test_a_gang_does_not_attach_more_than_the_limit() -> None:
     ("wanted", "told", "by"),
     [
         (Constraints(device_claims=("gpu",)), "claims on devices are not supported: gpu", FILTERS),
-        (Constraints(unbound=("data",)), "volume claims are not bound yet: data", FILTERS),
+        (Constraints(unbound=("data",)), "volume claims cannot be used: data", FILTERS),
     ],
 )
 def test_what_no_node_can_help_with_is_refused_at_once(wanted: Constraints, told: str, by: Any) -> None:
@@ -272,6 +278,7 @@ def test_unbound_claims_are_nobodys_matter_without_volume_binding() -> None:
     assert world.run(filters(VolumeBinding=False)).placed == {"t": "a"}
 
 
+@pytest.mark.argument("predicates", "volumebinding.weight")
 def test_the_weight_of_volumes_that_fit_closely() -> None:
     def run(weight: float) -> dict[str, str]:
         world = World()
@@ -301,6 +308,7 @@ def zones() -> World:
     return world
 
 
+@pytest.mark.argument("predicates", "predicate.PodAffinityEnable")
 def test_affinity_keeps_to_the_domain_of_its_company() -> None:
     world = zones()
     world.task("there", at="a1", labels={"app": "db"})
@@ -399,13 +407,13 @@ def test_labels_do_not_split_a_class_and_only_looked_at_ones_slow_it_down() -> N
     assert len({task.cls for task in numbered}) == 1
     session = world.session(FILTERS)
     assert session.alike(numbered[0], numbered[1])
-    assert session.candidates(numbered[0]).slow_hooks == []
+    assert session.candidates(numbered[0]).path == ("batch", [])
     world.task("loner", Constraints(anti_affinity=(near(ZONE, index="1"),)), at="a1")
     session = world.session(FILTERS)
     assert not session.alike(numbered[0], numbered[1])
     assert session.alike(numbered[0], numbered[2])
-    assert session.candidates(numbered[0]).slow_hooks == []
-    assert session.candidates(numbered[1]).slow_hooks == ["predicates.batch_predicate"]
+    assert session.candidates(numbered[0]).path == ("batch", [])
+    assert session.candidates(numbered[1]).path == ("one by one", ["predicates.batch_predicate"])
 
 
 def test_a_task_whose_labels_change_counts_anew() -> None:
@@ -447,6 +455,7 @@ def spread_world(*counts: int) -> World:
         ((1, 1), {"min_domains": 2}, "ab"),
     ],
 )
+@pytest.mark.argument("predicates", "predicate.PodTopologySpreadEnable")
 def test_hard_spread(counts: tuple[int, ...], how: dict[str, Any], expected: str) -> None:
     world = spread_world(*counts)
     task = world.task("t", Constraints(spread=(Spread(ZONE, named(app="s"), **how),)), labels={"app": "s"})

@@ -141,3 +141,49 @@ def test_an_empty_file_is_an_empty_profile() -> None:
     profile = read_profile({})
     assert profile.actions == ()
     assert profile.tiers == ()
+
+
+@pytest.mark.parametrize(
+    ("document", "warning"),
+    [
+        (
+            {"tiers": [{"plugins": [{"name": "binpack", "arguments": {"binpack.weigth": 5}}]}]},
+            "tiers[0].plugins[0].arguments: binpack.weigth: unknown argument, did you mean binpack.weight",
+        ),
+        (
+            {"tiers": [{"plugins": [{"name": "gang", "arguments": {"zzz": 5}}]}]},
+            "tiers[0].plugins[0].arguments: zzz: unknown argument",
+        ),
+        (
+            {"tiers": [{"plugins": [{"name": "predicates", "arguments": {"predicate.CacheEnable": True}}]}]},
+            "tiers[0].plugins[0].arguments: predicate.CacheEnable: no effect, they always are",
+        ),
+        (
+            {"tiers": [{"plugins": [{"name": "gang", "enableJobOrders": True}]}]},
+            "tiers[0].plugins[0].enableJobOrders: unknown switch, did you mean enableJobOrder",
+        ),
+        (
+            {"configurations": [{"name": "preempt", "arguments": {"minRunTime": "5m"}}]},
+            "configurations[0].arguments: minRunTime: unknown argument, did you mean minRuntime",
+        ),
+        ({"configurations": [{"name": "alocate"}]}, "configurations[0].name: alocate is no action"),
+        ({"configurations": [{"name": "shuffle"}]}, "configurations[0].name: shuffle has no effect yet"),
+    ],
+)
+def test_what_is_told_without_effect_is_warned_about(document: dict[str, Any], warning: str) -> None:
+    assert read_profile(document, "file.yaml").warnings == (f"file.yaml: {warning}",)
+
+
+def test_arguments_with_a_placeholder_in_their_name_are_known() -> None:
+    told = {"binpack.resources": "nvidia.com/gpu", "binpack.resources.nvidia.com/gpu": "5"}
+    profile = read_profile({"tiers": [{"plugins": [{"name": "binpack", "arguments": told}]}]})
+    assert profile.warnings == ()
+
+
+def test_two_plugins_that_order_queues_are_told_apart() -> None:
+    tier = [{"name": "drf", "enableHierarchy": True}, {"name": "proportion"}]
+    profile = read_profile({"actions": "allocate", "tiers": [{"plugins": tier}]}, "the file")
+    assert profile.warnings == (
+        "the file: tiers[0]: drf with enableHierarchy and proportion both order queues; drf, which is first, "
+        "decides. Volcano refuses such a file",
+    )

@@ -8,8 +8,6 @@ import pytest
 from podium.core.model import Queue
 from podium.core.plugins.queue_tree import QueueTree
 from podium.core.plugins.quotas import Quota
-from podium.core.profile import read_profile
-from podium.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -47,27 +45,3 @@ def test_families_of_queues_have_roots_of_their_own() -> None:
     assert tree.lines["x/sub"] == ("x/sub", "x/q", "x/root")
     assert tree.lines["y/q"] == ("y/q", "y/root")
     assert sorted(tree.roots) == ["x/root", "y/root"]
-
-
-DRF = {"name": "drf", "enableHierarchy": True}
-
-
-def test_a_tree_of_drf_and_proportion_in_one_tier_are_refused() -> None:
-    document = {
-        "actions": "allocate",
-        "tiers": [{"plugins": [{"name": "gang"}]}, {"plugins": [DRF, {"name": "proportion"}]}],
-    }
-    with pytest.raises(UsageError, match=r"tiers\[1\]: drf with enableHierarchy and proportion"):
-        read_profile(document)
-
-
-@pytest.mark.parametrize(
-    "tiers",
-    [
-        [[DRF], [{"name": "proportion"}]],
-        [[{"name": "drf"}, {"name": "proportion"}]],
-        [[DRF, {"name": "capacity"}]],
-    ],
-)
-def test_other_company_is_accepted(tiers: list[list[dict[str, object]]]) -> None:
-    read_profile({"actions": "allocate", "tiers": [{"plugins": tier} for tier in tiers]})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.core.constraints import Constraints, Port
-from podium.core.model import Task
+from podium.core.model import State, Task
 from podium.core.plugin import Plugin
 from podium.core.plugins import BUILT_IN
 from podium.core.profile import Profile
@@ -78,6 +78,21 @@ def test_a_gang_preempts_for_all_of_its_minimum_or_for_nothing() -> None:
     assert world.run(preempt()).evicted == {"a", "b", "c"}
 
 
+@pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
+@pytest.mark.parametrize("state", [State.BINDING, State.BOUND, State.RUNNING, State.RELEASING])
+def test_victims_have_been_bound_and_for_reclaim_run(action: str, state: State) -> None:
+    world = World()
+    world.node("a", cpu=2000)
+    world.queue("other")
+    for index in range(2):
+        world.task(f"v-{index}", at="a", state=state, queue="q" if "preempt" in action else "other")
+    world.task("t", gang_priority=10)
+    plugins = ["gang", "predicates", "priority" if "preempt" in action else "proportion"]
+    world.run(profile(plugins, actions=action))
+    possible = {State.RUNNING} if action == "reclaim" else {State.BOUND, State.RUNNING}
+    assert len(world.evicted) == int(state in possible)
+
+
 def test_a_port_is_freed_by_its_holder() -> None:
     world = World()
     world.node("a")
@@ -90,6 +105,10 @@ def test_a_port_is_freed_by_its_holder() -> None:
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
 @pytest.mark.parametrize(("minimum", "evicted"), [("1m", {"older"}), ("", {"recent"}), ("1h", set())])
+@pytest.mark.argument("preempt", "minRuntime")
+@pytest.mark.argument("reclaim", "minRuntime")
+@pytest.mark.argument("gangpreempt", "minRuntime")
+@pytest.mark.argument("gangreclaim", "minRuntime")
 def test_min_runtime_protects_fresh_victims(action: str, minimum: str, evicted: set[str]) -> None:
     world = World()
     world.node("a", cpu=1000)
@@ -110,6 +129,7 @@ def test_min_runtime_protects_fresh_victims(action: str, minimum: str, evicted: 
 # --- dry runs --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.argument("preempt", "enableTopologyAwarePreemption")
 def test_the_conflicting_neighbour_goes_not_the_least_important_one() -> None:
     def build() -> World:
         world = World()
@@ -174,6 +194,9 @@ def test_equal_losses_go_by_name() -> None:
         ({"minCandidateNodesPercentage": 100, "maxCandidateNodesAbsolute": 3}, "n02"),
     ],
 )
+@pytest.mark.argument("preempt", "minCandidateNodesPercentage")
+@pytest.mark.argument("preempt", "minCandidateNodesAbsolute")
+@pytest.mark.argument("preempt", "maxCandidateNodesAbsolute")
 def test_how_many_nodes_are_tried(arguments: dict[str, int], expected: str) -> None:
     """The further one looks, the cheaper the victim: ten nodes with falling priorities of theirs."""
     world = World()
@@ -199,6 +222,8 @@ class Moody(Plugin):
 
 @pytest.mark.parametrize("action", ["allocate", "backfill"])
 @pytest.mark.parametrize(("cached", "placed"), [(True, 0), (False, 1)])
+@pytest.mark.argument("allocate", "predicateErrorCacheEnable")
+@pytest.mark.argument("backfill", "predicateErrorCacheEnable")
 def test_answers_are_kept_or_asked_for_again(
     action: str, cached: bool, placed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,22 +238,24 @@ def test_answers_are_kept_or_asked_for_again(
     assert len(world.placed) == placed
 
 
+@pytest.mark.argument("preempt", "predicateErrorCacheEnable")
+@pytest.mark.argument("reclaim", "predicateErrorCacheEnable")
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
 @pytest.mark.parametrize(("cached", "promised"), [(True, 0), (False, 1)])
-def test_preempt_does_not_try_again_for_a_task_like_one_that_failed(
-    cached: bool, promised: int, monkeypatch: pytest.MonkeyPatch
+def test_nothing_is_tried_again_for_a_task_like_one_that_failed(
+    action: str, cached: bool, promised: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(BUILT_IN, "moody", Moody)
     world = World()
-    world.node("a", cpu=1000)
-    victim(world, "v", "a")
+    world.node("a", cpu=2000)
+    world.queue("other")
+    world.task("v", at="a", queue="q" if action == "preempt" else "other")
+    world.task("w", at="a", queue="other")
     gang = world.gang("g", minimum=1, priority=10)
     for index in range(2):
         world.task(f"g-{index}", gang=gang)
-    by = profile(
-        ["gang", "priority", "moody"],
-        actions="preempt",
-        arguments={"preempt": {"predicateErrorCacheEnable": cached}},
-    )
+    plugins = ["gang", "priority" if action == "preempt" else "proportion", "moody"]
+    by = profile(plugins, actions=action, arguments={action: {"predicateErrorCacheEnable": cached}})
     assert len(world.run(by).promised) == promised
 
 
@@ -325,6 +352,7 @@ def test_plain_preemption_cannot_touch_gangs_at_their_minimum() -> None:
     assert one_job_of_two().run(preempt()).evicted == set()
 
 
+@pytest.mark.argument("gangpreempt", "allowWholeBundle")
 def test_without_whole_bundles_only_surplus_goes() -> None:
     assert one_job_of_two().run(gangpreempt(allowWholeBundle=False)).evicted == set()
     world = World()
@@ -386,6 +414,7 @@ def test_a_gang_with_a_task_that_may_not_be_evicted_never_goes_whole() -> None:
 
 
 @pytest.mark.parametrize(("whole", "evicted"), [(True, {"lent-0", "lent-1"}), (False, set())])
+@pytest.mark.argument("gangreclaim", "allowWholeBundle")
 def test_gangreclaim_takes_whole_gangs_of_queues_beyond_their_share(whole: bool, evicted: set[str]) -> None:
     world = World()
     world.queue("other")

@@ -8,7 +8,7 @@ from typing import Any
 from podium.core.cluster import Cluster, GangFacts, TaskFacts
 from podium.core.constraints import Constraints, PodSelection, PodTerm, Requirement
 from podium.core.cycle import run_cycle
-from podium.core.decisions import Bind, Decision, Evict, Nominate, Refuse
+from podium.core.decisions import Bind, Decision, Evict, Failure, Nominate, Refuse
 from podium.core.model import Budget, Phase, Queue, Quota, State, Task
 from podium.core.nodes import NodeFacts
 from podium.core.profile import Profile, read_profile
@@ -114,9 +114,12 @@ class World:
     def session(self, by: Profile) -> Session:
         return Session(self.cluster, by.plugins(), NOW, by.arguments, [action.name for action in by.actions])
 
-    def run(self, by: Profile) -> World:
+    def run(self, by: Profile, *, failing: bool = False) -> World:
+        """One turn.  No plugin may raise in it, unless the test is about that."""
         self.decisions = run_cycle(self.cluster, by, NOW)
         self.cluster.validate()
+        failures = [each.trace for each in self.decisions if isinstance(each, Failure)]
+        assert failing or not failures, failures[0]
         return self
 
     @property

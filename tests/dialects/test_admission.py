@@ -106,10 +106,13 @@ def test_the_status_of_a_group_is_a_part_of_it(server: Server) -> None:
         ({"capability": {"cpu": "-1"}}, "spec.capability.cpu"),
         ({"capability": {"cpu": -1}}, "spec.capability.cpu"),
         ({"capability": {"cpu": "many"}}, "spec.capability.cpu"),
-        ({"guarantee": {"resource": {"cpu": 1}}}, "deserved must name each resource of the guarantee"),
+        (
+            {"guarantee": {"resource": {"cpu": 1}}, "deserved": {"memory": "1Gi"}},
+            "must name each resource of the guarantee",
+        ),
         (
             {"guarantee": {"resource": {"cpu": 2}}, "deserved": {"cpu": "1500m"}},
-            "deserved must name each resource",
+            "must name each resource",
         ),
         ({"deserved": {"cpu": 2}, "capability": {"cpu": "1"}}, "deserved must not be above capability"),
         ({"dequeueStrategy": "lifo"}, "spec.dequeueStrategy"),

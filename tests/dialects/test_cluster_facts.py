@@ -14,11 +14,13 @@ from podium.dialects.kubernetes.membership import Marks, Membership, membership_
 from podium.dialects.kubernetes.nodes import read_node
 from podium.dialects.kubernetes.policies import Priorities, read_budget, read_quota
 from podium.dialects.kubernetes.translate import PodReader
-from podium.dialects.volcano.marks import MARKS
+from podium.dialects.upstream import dialect as upstream
+from podium.dialects.volcano.marks import marks_of
 from podium.kube.cache import Cache
+from podium.kube.resources import PODS
 from podium.kube.wire import CSINode, Node, Pod, PodDisruptionBudget, PriorityClass, ResourceQuota
 from podium.reasons import Refusal
-from tests.dialects.objects import Document, decode, pod
+from tests.dialects.objects import Document, decode, pod, read
 
 
 def node(*, spec: Document | None = None, deleted: bool = False, **status: Any) -> Node:
@@ -134,13 +136,14 @@ def test_quotas() -> None:
 # --- membership --------------------------------------------------------------------------------------------
 
 
-def _other(pod: Pod) -> Membership | None:
+def _other(pod: Pod) -> tuple[Membership, ...]:
     """A second family, which marks members with a label."""
     name = pod.labels.get("other-group")
-    return Membership(f"other/{name}", f"{pod.namespace}/{name}", f"group {name} of others") if name else None
+    return (Membership(f"other/{name}", f"{pod.namespace}/{name}", f"group {name} of others"),) if name else ()
 
 
-OTHER = Marks(_other, lambda pod: None, lambda pod: None, lambda pod: None)
+OTHER = Marks(_other)
+MARKS = marks_of(("volcano",), grouped=True)
 GROUP = "scheduling.k8s.io/group-name"
 
 
@@ -168,10 +171,67 @@ def test_families_that_disagree_refuse_the_pod_with_both_names() -> None:
     assert (facts.task.gated, facts.task.gang) == (True, "pod/u")
 
 
+@pytest.mark.parametrize("second", ["g", "h"])
+def test_volcanos_two_annotations_must_agree(second: str) -> None:
+    both = decode(pod(annotations={GROUP: "g", "scheduling.volcano.sh/group-name": second}))
+    found = membership_of(both, [MARKS])
+    if second == "g":
+        assert isinstance(found, Membership)
+        assert found.gang == "volcano/default/g"
+    else:
+        told = "it belongs to PodGroup default/g of Volcano and to PodGroup default/h of Volcano"
+        assert told in str(found)
+    alone = membership_of(decode(pod(annotations={"scheduling.volcano.sh/group-name": "h"})), [MARKS])
+    assert isinstance(alone, Membership)
+    assert alone.gang == "volcano/default/h"
+
+
+def test_kubernetes_own_groups_come_first() -> None:
+    families = [each.marks for each in DIALECTS if each.marks is not None]
+    named = pod(annotations={GROUP: "g"}, schedulingGroup={"podGroupName": "g"})
+    found = membership_of(decode(named), families)
+    assert isinstance(found, Membership)
+    assert found.gang == "upstream/default/g"
+    other = decode(pod(annotations={GROUP: "h"}, schedulingGroup={"podGroupName": "g"}))
+    told = "it belongs to PodGroup default/g of Kubernetes and to PodGroup default/h of Volcano"
+    assert told in str(membership_of(other, families))
+
+
+def test_a_group_of_kubernetes() -> None:
+    document = {
+        "metadata": {"name": "g", "namespace": "default", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 4}}, "priority": 7},
+    }
+    facts, refusal = upstream.read_group(msgspec.convert(document, upstream.PodGroup), Priorities())
+    assert (facts.id, facts.minimum, facts.priority, refusal) == ("upstream/default/g", 4, 7, None)
+    document["spec"] = {"schedulingPolicy": {"basic": {}}}
+    assert upstream.read_group(msgspec.convert(document, upstream.PodGroup), Priorities())[0].minimum == 0
+    document["spec"] = {"schedulingPolicy": {"gang": {"minCount": -1}}}
+    assert "minCount: -1" in str(
+        upstream.read_group(msgspec.convert(document, upstream.PodGroup), Priorities())[1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("gates", "expected"),
+    [
+        ([], (False, False)),
+        (["scheduling.volcano.sh/queue-allocation-gate"], (True, True)),
+        (["podium.dev/quota"], (True, True)),
+        (["example.com/mine"], (True, False)),
+        (["podium.dev/quota", "example.com/mine"], (True, False)),
+    ],
+)
+def test_gates_that_the_queue_lifts(gates: list[str], expected: tuple[bool, bool]) -> None:
+    found = read(pod(schedulingGates=[{"name": name} for name in gates])).task
+    assert (found.gated, found.quota_gated) == expected
+
+
 def test_the_registry() -> None:
     names = [each.name for each in DIALECTS]
     assert len(set(names)) == len(names)
     for each in DIALECTS:
         known = {definition.resource for definition in each.definitions}
+        known |= {*each.views, PODS}
         assert {kind.resource for kind in each.groups} | {kind.resource for kind in each.queues} <= known
         assert {hook.resource for hook in each.hooks} <= known

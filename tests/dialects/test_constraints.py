@@ -16,15 +16,16 @@ from podium.core.constraints import (
     PodTerm,
     Port,
     Requirement,
+    Sharing,
     Spread,
     Toleration,
     VolumeOption,
 )
 from podium.dialects.kubernetes.constraints import image_name
 from podium.kube.cache import Cache
-from podium.kube.resources import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, STORAGECLASSES, Resource
+from podium.kube.resources import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES, Resource
 from podium.kube.wire import struct_of
-from tests.dialects.objects import Document, pod, read, task
+from tests.dialects.objects import Document, decode, pod, read, reader, task
 
 APP = {"matchLabels": {"app": "x"}}
 IS_APP = (Requirement("app", "In", ("x",)),)
@@ -176,6 +177,10 @@ def claim(name: str, *, annotations: Document | None = None, **spec: Any) -> tup
     return PERSISTENTVOLUMECLAIMS, {"metadata": metadata, "spec": spec}
 
 
+def bound(name: str, volume: str, **spec: Any) -> tuple[Resource, Document]:
+    return claim(name, annotations={"pv.kubernetes.io/bind-completed": "yes"}, volumeName=volume, **spec)
+
+
 def volume(name: str, *, labels: Document | None = None, node: str = "", **spec: Any) -> tuple[Resource, Document]:
     if node:
         condition = {"key": "host", "operator": "In", "values": [node]}
@@ -190,6 +195,7 @@ def storage_class(name: str, **more: Any) -> tuple[Resource, Document]:
     return STORAGECLASSES, {"metadata": {"name": name}, **more}
 
 
+NONSENSE = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Is"}]}]}}
 MOUNTED: Document = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
 
 
@@ -204,22 +210,30 @@ def with_volumes(*objects: tuple[Resource, Document], **spec: Any) -> Constraint
 
 
 def test_a_claim_that_is_not_there_or_that_others_bind() -> None:
-    assert with_volumes().unbound == ("data",)
-    assert with_volumes(claim("data")).unbound == ("data",), "without a class"
+    assert with_volumes().unbound == ("data does not exist",)
+    assert with_volumes(claim("data")).unbound == ("data is not bound",), "without a class"
     immediate = storage_class("fast", volumeBindingMode="Immediate")
-    assert with_volumes(claim("data", storageClassName="fast"), immediate).unbound == ("data",)
-    assert with_volumes(claim("data", volumeName="gone")).unbound == ("data",)
+    assert with_volumes(claim("data", storageClassName="fast"), immediate).unbound == ("data is not bound",)
+    assert with_volumes(bound("data", "gone")).unbound == ("data is bound to gone, which does not exist",)
+    half = with_volumes(claim("data", volumeName="pv"), volume("pv"))
+    assert half.unbound == ("data is not bound",), "naming a volume is not having it"
+    lost = bound("data", "pv")
+    lost[1]["status"] = {"phase": "Lost"}
+    assert with_volumes(lost).unbound == ("data has lost its volume pv",)
+    leaving = bound("data", "pv")
+    leaving[1]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert with_volumes(leaving, volume("pv")).unbound == ("data is being deleted",)
 
 
 def test_a_bound_claim() -> None:
     csi = {"driver": "disk.example", "volumeHandle": "h1"}
     zones = {"topology.kubernetes.io/zone": "b__a", "other": "x"}
-    found = with_volumes(claim("data", volumeName="pv"), volume("pv", node="n1", csi=csi, labels=zones))
+    found = with_volumes(bound("data", "pv"), volume("pv", node="n1", csi=csi, labels=zones))
     assert found.claims == (Claim((VolumeOption(on("n1")),)),)
     assert found.zones == (Requirement("topology.kubernetes.io/zone", "In", ("a", "b")),)
     assert found.attachments == (Attachment("disk.example", "h1"),)
     assert found.unbound == ()
-    assert with_volumes(claim("data", volumeName="pv"), volume("pv")).claims == (), "reached from everywhere"
+    assert with_volumes(bound("data", "pv"), volume("pv")).claims == (), "reached from everywhere"
 
 
 def test_a_claim_that_waits_for_its_pod() -> None:
@@ -227,17 +241,33 @@ def test_a_claim_that_waits_for_its_pod() -> None:
     large = volume("large", node="n2", storageClassName="local")
     tiny = volume("tiny", node="n3", storageClassName="local", capacity={"storage": "1Gi"})
     taken = volume("taken", node="n4", storageClassName="local", claimRef={"namespace": "a", "name": "b"})
+    broken = volume("broken", storageClassName="local", nodeAffinity=NONSENSE)
     wanted = claim("data", storageClassName="local")
-    found = with_volumes(wanted, storage_class("local"), small, large, tiny, taken)
-    options = (VolumeOption(on("n2"), 0.5), VolumeOption(on("n1"), 1.0))
-    assert found.claims == (Claim(options),)
+    found = with_volumes(wanted, storage_class("local"), small, large, tiny, taken, broken)
+    options = (VolumeOption(on("n1"), 1.0, "small"), VolumeOption(on("n2"), 0.5, "large"))
+    assert found.claims == (Claim(options, open=True),)
     assert found.attachments == ()
     promised = volume(
         "mine", node="n5", storageClassName="local", claimRef={"namespace": "default", "name": "data"}
     )
     only = with_volumes(wanted, storage_class("local"), small, promised)
-    assert only.claims == (Claim((VolumeOption(on("n5"), 0.5),)),)
-    assert with_volumes(wanted, storage_class("local")).claims == (Claim(()),), "no volume, no node"
+    assert only.claims == (Claim((VolumeOption(on("n5"), 0.5, "mine"),), open=True),)
+    assert with_volumes(wanted, storage_class("local")).claims == (Claim((), open=True),), "no volume, no node"
+
+
+def test_a_volume_that_a_scheduler_has_given_away_is_its_claims() -> None:
+    reference = {"namespace": "default", "name": "data", "uid": "c1"}
+    mine = volume("mine", node="n5", storageClassName="local", claimRef=reference)
+    free = volume("free", node="n1", storageClassName="local", capacity={"storage": "5Gi"})
+    wanted = claim("data", storageClassName="local")
+    wanted[1]["metadata"]["uid"] = "c1"
+    found = with_volumes(wanted, storage_class("local"), free, mine)
+    assert [option.volume for option in found.claims[0].options] == ["mine"]
+    wanted[1]["metadata"]["uid"] = "c2"
+    other = with_volumes(wanted, storage_class("local"), free, mine)
+    assert [option.volume for option in other.claims[0].options] == ["free"], (
+        "of the claim that had the name before"
+    )
 
 
 def test_a_claim_for_which_a_volume_is_made() -> None:
@@ -245,23 +275,48 @@ def test_a_claim_for_which_a_volume_is_made() -> None:
     made = storage_class("csi", provisioner="disk.example", allowedTopologies=topologies)
     found = with_volumes(claim("data", storageClassName="csi"), made)
     in_zone = NodeTerm((Requirement("zone", "In", ("a", "b")),))
-    assert found.claims == (Claim((VolumeOption((in_zone,)),)),)
+    assert found.claims == (Claim((VolumeOption((in_zone,)),), open=True),)
     assert found.attachments == (Attachment("disk.example"),)
     chosen = claim("data", storageClassName="csi", annotations={"volume.kubernetes.io/selected-node": "n7"})
     named = NodeTerm(names=(Requirement("metadata.name", "In", ("n7",)),))
-    assert with_volumes(chosen, made).claims == (Claim((VolumeOption((named,)),)),)
+    assert with_volumes(chosen, made).claims == (Claim((VolumeOption((named,)),), open=True),)
+    picky = claim("data", storageClassName="csi", selector={"matchLabels": {"a": "b"}})
+    assert with_volumes(picky, made).claims == (Claim((), open=True),), "nobody can make what a selector asks for"
+
+
+def test_claims_that_one_pod_or_one_node_may_use() -> None:
+    made = storage_class("csi", provisioner="disk.example")
+    alone = claim("data", storageClassName="csi", accessModes=["ReadWriteOncePod"])
+    found = with_volumes(alone, made).claims[0]
+    assert (found.key, found.sharing) == ("default/data", Sharing.TASK)
+    own = with_volumes(claim("data", storageClassName="csi", accessModes=["ReadWriteOnce"]), made).claims[0]
+    assert (own.key, own.sharing) == ("", Sharing.NODE), "a pod with a claim of its own is like its siblings"
+    cache = stored(claim("data", storageClassName="csi", accessModes=["ReadWriteMany"]), made)
+    first, second = pod("a", **MOUNTED), pod("b", **MOUNTED)
+    for each in (first, second):
+        cache.apply(PODS, decode(each))
+    both = [read(each, cache).task.constraints.claims[0] for each in (first, second)]
+    assert [(each.key, each.sharing) for each in both] == [("default/data", Sharing.NODES)] * 2
+
+
+def test_small_claims_choose_first() -> None:
+    large = claim("large", storageClassName="local", resources={"requests": {"storage": "8Gi"}})
+    small = claim("small", storageClassName="local", resources={"requests": {"storage": "1Gi"}})
+    cache = stored(large, small, storage_class("local"))
+    mounts = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in ("large", "small")]
+    found = reader(cache).volumes.read(decode(pod(volumes=mounts)))
+    assert found.claims == (("default", "small"), ("default", "large"))
 
 
 def test_the_claim_of_an_ephemeral_volume_is_the_pods_own() -> None:
     spec: Document = {"volumes": [{"name": "v", "ephemeral": {}}]}
-    foreign = claim("p-v", volumeName="pv")
-    assert with_volumes(foreign, volume("pv", node="n"), **spec).unbound == ("p-v",)
+    foreign = bound("p-v", "pv")
+    assert with_volumes(foreign, volume("pv", node="n"), **spec).unbound == ("p-v does not belong to this pod",)
     owner = {"kind": "Pod", "name": "p", "uid": "u", "controller": True}
-    own = claim("p-v", volumeName="pv", owners=[owner])
+    own = bound("p-v", "pv", owners=[owner])
     assert with_volumes(own, volume("pv", node="n"), **spec).claims == (Claim((VolumeOption(on("n")),)),)
 
 
 def test_a_broken_volume_refuses_the_pod() -> None:
-    bad = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Is"}]}]}}
-    facts = read(pod(**MOUNTED), stored(claim("data", volumeName="pv"), volume("pv", nodeAffinity=bad)))
+    facts = read(pod(**MOUNTED), stored(bound("data", "pv"), volume("pv", nodeAffinity=NONSENSE)))
     assert "persistentvolume pv: spec.nodeAffinity" in str(facts.refusal)

@@ -18,7 +18,7 @@ from podium.dialects.volcano.types import PodGroup
 from podium.kube.wire import Node
 from tests.dialects.objects import Document, container, decode, group, pod, queue, reader
 
-(VOLCANO,) = DIALECTS
+VOLCANO = next(each for each in DIALECTS if each.name == "volcano")
 (GROUPS,), (QUEUES,) = VOLCANO.groups, VOLCANO.queues
 
 PROFILE = read_profile(

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from podium.core.cluster import Cluster, GangFacts, TaskFacts
-from podium.core.model import Gang, NodeGroups, Phase, State
+from podium.core.constraints import Requirement
+from podium.core.model import Gang, NetworkTopology, NodeGroups, Phase, State, SubGroupPolicy
 from podium.core.nodes import NodeFacts
 from podium.dialects.dialect import Verdict
 from podium.dialects.kubernetes.policies import Priorities
@@ -76,12 +77,45 @@ def test_a_group_with_everything() -> None:
         ({"minTaskMember": {"w": -2}}, "spec.minTaskMember[w]"),
         ({"minResources": {"cpu": "x", "memory": "1Gi"}}, "spec.minResources[cpu]"),
         ({"minResources": {"cpu": "-1"}}, "spec.minResources[cpu]"),
+        ({"subGroupPolicy": [{"name": "a", "subGroupSize": 0}]}, "spec.subGroupPolicy[0].subGroupSize"),
+        ({"subGroupPolicy": [{"name": "a", "minSubGroups": -1}]}, "spec.subGroupPolicy[0].minSubGroups"),
+        (
+            {"subGroupPolicy": [{"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}]},
+            "spec.subGroupPolicy[0].labelSelector.matchExpressions[0].operator",
+        ),
     ],
 )
 def test_groups_that_no_server_should_hold(spec: dict[str, Any], field: str) -> None:
     found, refusal = read_group(group("g", **spec), Priorities())
     assert str(refusal).startswith(field)
     assert found.minimum >= 0
+
+
+def test_a_group_with_groups_inside() -> None:
+    policy = {
+        "name": "replicas",
+        "subGroupSize": 4,
+        "minSubGroups": 2,
+        "labelSelector": {"matchLabels": {"part": "worker"}},
+        "matchLabelKeys": ["replica"],
+        "networkTopology": {"mode": "hard", "highestTierAllowed": 1},
+    }
+    found, refusal = read_group(
+        group("g", networkTopology={"mode": "soft"}, subGroupPolicy=[policy, {"name": "rest"}]), Priorities()
+    )
+    assert refusal is None
+    assert found.topology == NetworkTopology(hard=False)
+    assert found.policies == (
+        SubGroupPolicy(
+            "replicas",
+            size=4,
+            minimum=2,
+            selector=(Requirement("part", "In", ("worker",)),),
+            keys=("replica",),
+            topology=NetworkTopology(tier=1),
+        ),
+        SubGroupPolicy("rest"),
+    )
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Inqueue", "Running", "Unknown", "Completed"])
@@ -129,6 +163,18 @@ def test_queues() -> None:
 )
 def test_only_an_open_queue_takes_jobs(state: str, is_open: bool) -> None:
     assert read_queue(queue("q", status={"state": state}))[0].open is is_open
+
+
+def test_limits_of_a_queue_by_group_of_nodes() -> None:
+    key = "volcano.sh/nodegroup-resource-limits"
+    found, faults = read_queue(queue("q", annotations={key: '{"fast": {"cpu": "2", "nvidia.com/gpu": 1}}'}))
+    assert (found.group_limits, faults) == ({"fast": {"cpu": 2000, "nvidia.com/gpu": 1}}, ())
+    found, faults = read_queue(queue("q", annotations={key: '{"fast": {"cpu": "x", "memory": "1Gi"}}'}))
+    assert found.group_limits == {"fast": {"memory": 2**30}}
+    assert f"metadata.annotations[{key}][fast][cpu]" in str(faults[0])
+    found, faults = read_queue(queue("q", annotations={key: "fast=2"}))
+    assert found.group_limits == {}
+    assert str(faults[0]).startswith(f"queue q: metadata.annotations[{key}]: ")
 
 
 def test_a_broken_amount_of_a_queue_is_told_and_left_out() -> None:

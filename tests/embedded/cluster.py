@@ -1,4 +1,4 @@
-"""Built-in controllers, simulated kubelets and the stand-in scheduler over the embedded API, on a set clock."""
+"""Built-in controllers, simulated kubelets and the scheduler over the embedded API, on a set clock."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from podium.embedded.kinds import builtin_kinds
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape
 from podium.embedded.registry import Registry
-from podium.embedded.standin import FirstFit
 from podium.kube.changes import Change, Create, Patch, request_of
 from podium.kube.controller import Controller
-from podium.kube.reflector import Reflector
 from podium.kube.resources import JOBS, PODS, Resource
 from podium.kube.times import format_time
 from podium.kube.transport import Request
-from podium.kube.wire import struct_of
-from tests.embedded.world import World
+from tests.embedded.world import World, scheduler
 
 Document = dict[str, Any]
 
@@ -30,7 +27,7 @@ BIG = Shape(cpu="1000", memory="4Ti")
 
 
 def everything() -> list[Controller]:
-    return [*all_controllers(CA, BUILTIN), *simulated_kubelets(events=False), FirstFit()]
+    return [*all_controllers(CA, BUILTIN), *simulated_kubelets(events=False)]
 
 
 def without_kubelets() -> list[Controller]:
@@ -41,8 +38,12 @@ def without_kubelets() -> list[Controller]:
 class Cluster(World):
     """A World with shorthands for workloads."""
 
-    def __init__(self, controllers: Callable[[], list[Controller]] = everything, nodes: int = 1) -> None:
-        super().__init__(controllers)
+    def __init__(
+        self, controllers: Callable[[], list[Controller]] = everything, nodes: int = 1, **more: Any
+    ) -> None:
+        if controllers is everything:
+            more.setdefault("scheduled", scheduler)
+        super().__init__(controllers, **more)
         for index in range(nodes):
             self.node(f"node-{index}", BIG, index)
         self.settle()
@@ -98,7 +99,7 @@ class Cluster(World):
     def serve(self, resource: Resource) -> None:
         """A custom resource is served from now on: the manager is told, and watches it."""
         self.manager.serve(resource)
-        self._reflectors[resource] = Reflector(resource, struct_of(resource))
+        self._reflectors[resource] = self.reflector(resource)
         self.settle()
 
     # --- changing ------------------------------------------------------------------------------------------

@@ -10,10 +10,12 @@ from podium.kube.resources import (
     CONFIGMAPS,
     CUSTOMRESOURCEDEFINITIONS,
     DEPLOYMENTS,
+    EVENTS_V1,
     NAMESPACES,
     PODDISRUPTIONBUDGETS,
     PODS,
     PRIORITYCLASSES,
+    Resource,
 )
 from podium.kube.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from tests.embedded.server import Document, Server, config_map, pod
@@ -323,6 +325,63 @@ def test_selectors(server: Server) -> None:
     assert names(fieldSelector="spec.nodeName!=n1,metadata.name!=zzz") == ["a"]
     assert server.no("GET", PODS.path(), fieldSelector="spec.bogus=1")["code"] == 400
     assert server.no("GET", PODS.path(), labelSelector="a in")["code"] == 400
+
+
+METADATA_PATCHES: list[Document] = [
+    {"labels": {"a": "b"}, "annotations": {"c": "d"}},
+    {"labels": {"old": None}},
+    {"labels": None},
+    {"labels": {"bad label": "x"}},
+    {"labels": {"a": 5}},
+    {"unknown": "field"},
+    {"name": "other"},
+    {"uid": "another"},
+    {"resourceVersion": "1"},
+    {"finalizers": ["example.com/hold"]},
+    {"generation": 7},
+    {},
+]
+
+
+@pytest.mark.parametrize("metadata", METADATA_PATCHES, ids=str)
+@pytest.mark.parametrize("media", [MERGE_PATCH, STRATEGIC_PATCH])
+@pytest.mark.parametrize("resource", [PODS, DEPLOYMENTS, NAMESPACES, EVENTS_V1], ids=lambda each: each.kind)
+def test_a_patch_of_metadata_alone_is_like_any_other(resource: Resource, media: str, metadata: Document) -> None:
+    """It is carried out without decoding the rest; saying the kind as well makes it the common way."""
+    results = []
+    for said in ({}, {"kind": resource.kind}):
+        server = Server()
+        namespace = "default" if resource.namespaced else ""
+        server.create(resource, whole(resource), namespace)
+        path = resource.path(namespace, "p")
+        answer = server.call("PATCH", path, {**said, "metadata": metadata}, media=media, fieldValidation="Strict")
+        results.append((answer.status, answer.body, server.call("GET", path).body, server.store.version))
+    assert results[0] == results[1]
+
+
+def whole(resource: Resource) -> Document:
+    """An object of the kind, with more than metadata."""
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}
+    rest: dict[Resource, Document] = {
+        PODS: {"spec": pod()["spec"]},
+        DEPLOYMENTS: {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}},
+        EVENTS_V1: {
+            "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
+            "reason": "Because",
+            "note": "of this",
+            "type": "Normal",
+            "action": "Test",
+            "eventTime": "2026-01-01T00:00:00.000000Z",
+            "reportingController": "example.com/test",
+            "reportingInstance": "test-1",
+        },
+    }
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": "p", "labels": {"old": "label"}},
+        **rest.get(resource, {}),
+    }
 
 
 # --- watching ----------------------------------------------------------------------------------------------

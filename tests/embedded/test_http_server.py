@@ -623,6 +623,43 @@ async def test_many_busy_feeds_are_written_less_often_each(setup: Setup) -> None
     assert setup.server.pacer.feeds == 0
 
 
+async def test_a_quiet_feed_does_not_wait_for_the_busy_ones(setup: Setup) -> None:
+    busy, quiet = await open_feed(setup), await open_feed(setup)
+    setup.server.pacer.feeds = 1000  # as if there were so many: busy ones are written to once a second
+    busy[1].put(b"first\n")
+    assert await busy[0].read_chunk() == b"first\n"
+    busy[1].put(b"second\n")
+    began = asyncio.get_running_loop().time()
+    quiet[1].put(b"lone\n")
+    assert await quiet[0].read_chunk() == b"lone\n"
+    assert asyncio.get_running_loop().time() - began < 0.3
+    assert busy[1].takes == 2  # for the head, and for the first
+    assert await busy[0].read_chunk() == b"second\n"
+
+
+async def test_feeds_that_are_written_to_together_stay_apart(setup: Setup) -> None:
+    """One client does not read and one feed fails; the others get all of theirs, framed together or not."""
+    clients = [await open_feed(setup) for _ in range(6)]
+    stuck, broken, *others = clients
+    stuck[0].writer.transport.pause_reading()  # type: ignore[attr-defined]
+    shared = b"the same for all\n" * 20_000  # more than one piece
+    for _, feed in clients:
+        feed.put(shared)
+    broken[1].take = None  # type: ignore[method-assign, assignment]
+    for number, (client, feed) in enumerate(others):
+        feed.put(b"%d\n" % number)
+        received = b""
+        while len(received) < len(shared) + 2:
+            received += await client.read_chunk()
+        assert received == shared + b"%d\n" % number
+    assert await broken[0].read_chunk() == b""
+    stuck[0].writer.transport.resume_reading()  # type: ignore[attr-defined]
+    received = b""
+    while len(received) < len(shared):
+        received += await stuck[0].read_chunk()
+    assert received == shared
+
+
 async def test_a_finished_feed_ends_the_answer_and_the_connection_goes_on(setup: Setup) -> None:
     client, feed = await open_feed(setup)
     client.send(client.head("GET /after HTTP/1.1"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from podium.embedded.log import VERSION_GAP, SqliteLog
+from podium.embedded.log import GATHER_SECONDS, VERSION_GAP, SqliteLog
 from podium.errors import StorageError
 from podium.kube.resources import CONFIGMAPS, PODS
 
@@ -74,6 +75,25 @@ async def test_many_writers_share_a_commit(tmp_path: Path) -> None:
     await asyncio.gather(*(write(number) for number in range(1000)))
     log.close()
     assert len(state(SqliteLog(tmp_path / "state.db"))) == 1000
+
+
+async def test_a_stream_of_writes_shares_commits_and_a_lone_write_does_not_wait(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "state.db")
+    store = log.restore()
+    began = time.monotonic()
+    waiting = []
+    for number in range(100):
+        store.put(CONFIGMAPS, document(f"c{number}"), None)
+        waiting.append(asyncio.create_task(log.wait(store.last_entry)))
+        await asyncio.sleep(0.0005)
+    await asyncio.gather(*waiting)
+    assert log.commits <= (time.monotonic() - began) / GATHER_SECONDS + 2
+    commits = log.commits
+    await asyncio.sleep(2 * GATHER_SECONDS)
+    store.put(CONFIGMAPS, document("alone"), None)
+    await log.wait(store.last_entry)
+    assert log.commits == commits + 1
+    log.close()
 
 
 async def test_an_object_changed_and_deleted_in_one_batch_is_gone(tmp_path: Path) -> None:

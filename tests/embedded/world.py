@@ -5,7 +5,7 @@ Reflectors feed the manager as in production, so what the tests see has gone thr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -13,36 +13,66 @@ import msgspec
 from podium.embedded.exchange import Held
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape, node_document
+from podium.engine.scheduler import Scheduler
+from podium.engine.world import World as Observed
 from podium.errors import ApiError
-from podium.kube.changes import Change, Create, Delete, request_of
+from podium.kube.admission import Hook
+from podium.kube.changes import Change, Create, CreateKeyPair, Delete, KeyPair, request_of, with_keys
 from podium.kube.controller import Controller, Manager, Ticket
 from podium.kube.deltas import Deleted, Delta, Undecodable
+from podium.kube.machine import Together
 from podium.kube.reflector import Ask, Follow, Reflector
 from podium.kube.resources import EVENTS, NODES, PODS, Resource
 from podium.kube.status import error_from_body
 from podium.kube.transport import MERGE_PATCH, Request, Response
 from podium.kube.wire import Object, struct_of
+from podium.runtime.configuration import default_profiles
 from tests.embedded.server import Document, Server
+
+# In virtual time nobody draws numbers.
+KEYS = KeyPair("a private key", "ssh-rsa a-public-key")
+
+
+def scheduler() -> Scheduler:
+    """podium's own, for pods that ask for no other; in virtual time it need not wait for a burst to end."""
+    return Scheduler(Observed(()), {"default-scheduler": default_profiles()["podium"]}, pace=0)
 
 
 class World:
     """The API, its clock, and one manager that can be thrown away and started anew."""
 
-    def __init__(self, controllers: Callable[[], Iterable[Controller]] = simulated_kubelets) -> None:
-        self._server = Server()
+    def __init__(
+        self,
+        controllers: Callable[[], Iterable[Controller]] = simulated_kubelets,
+        *,
+        scheduled: Callable[[], Scheduler] | None = None,
+        hooks: tuple[Hook, ...] = (),
+        views: Mapping[Resource, type[Object]] | None = None,
+    ) -> None:
+        """`scheduled` makes a scheduler that is there, too; `hooks` and `views` are for custom resources."""
+        self._server = Server(hooks)
         self.api = self._server.api
         self._controllers = controllers
+        self._scheduled = scheduled
+        self._views = dict(views or {})
         self.writes: list[Change] = []
         self.restart()
 
     def restart(self) -> None:
         """The process of the controllers ends and another one starts: only what the API knows is left."""
-        self.manager = Manager(self._controllers())
+        manager = Manager(self._controllers())
+        self.manager = Together(manager, self._scheduled()) if self._scheduled else manager
         self._reflectors = {
-            resource: Reflector(resource, struct_of(resource))
+            resource: self.reflector(resource)
             for resource in sorted(self.manager.resources, key=lambda each: each.plural)
         }
         self._feeds: dict[Resource, Any] = {}
+
+    def reflector(self, resource: Resource) -> Reflector[Object]:
+        return Reflector(resource, self.view(resource))
+
+    def view(self, resource: Resource) -> type[Object]:
+        return self._views.get(resource) or struct_of(resource)
 
     @property
     def now(self) -> float:
@@ -143,11 +173,13 @@ class World:
         self.writes.append(change)
         result: Object | None = None
         failure: Exception | None = None
+        if isinstance(change, CreateKeyPair):
+            change = with_keys(change, KEYS)
         try:
             answered = self.request(request_of(change))
             if answered.get("kind") == change.resource.kind and not isinstance(change, Delete):
                 # Not msgspec.convert: the structs keep pod templates as the bytes that came.
-                result = msgspec.json.decode(msgspec.json.encode(answered), type=struct_of(change.resource))
+                result = msgspec.json.decode(msgspec.json.encode(answered), type=self.view(change.resource))
         except ApiError as error:
             failure = error
         self.manager.done(ticket, result, failure, self.now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -15,8 +15,9 @@ from podium.embedded.store import Write
 from podium.engine.scheduler import Errand, Scheduler
 from podium.engine.world import World
 from podium.kube.changes import Read, request_of
-from podium.kube.controller import Ticket
-from podium.kube.resources import NODES, PODS, Resource
+from podium.kube.controller import Controller, Manager, Ticket
+from podium.kube.machine import Together
+from podium.kube.resources import EVENTS, NODES, PODS, Resource
 from podium.kube.status import error_from_body
 from podium.kube.transport import MERGE_PATCH, Response
 from podium.kube.wire import Object, struct_of
@@ -46,13 +47,15 @@ Trouble = Callable[[Ticket], Exception | None]
 class Stage:
     """An API with the families' kinds, and one scheduler that can be thrown away and started anew."""
 
-    def __init__(self, profile: str = PROFILE) -> None:
+    def __init__(self, profile: str = PROFILE, controllers: Callable[[], Iterable[Controller]] = tuple) -> None:
+        """`controllers` act beside the scheduler, and end with it."""
         hooks = tuple(hook for dialect in DIALECTS for hook in dialect.hooks)
         self.server = Server(hooks)
         for dialect in DIALECTS:
             for document in (*dialect.documents(), *dialect.objects):
-                self._apply(document)
+                self.apply(document)
         self._profile = read_profile(yaml.safe_load(profile))
+        self._controllers = controllers
         self.tickets: list[Ticket] = []
         self.trouble: Trouble | None = None  # before the write: it does not happen
         self.lost: Trouble | None = None  # after it: it happened, the answer is lost
@@ -62,13 +65,16 @@ class Stage:
         """The scheduler's process ends and another one starts: it knows what the API knows."""
         self.world = World(DIALECTS)
         self.scheduler = Scheduler(self.world, {"volcano": self._profile, "default-scheduler": self._profile})
+        self.machine = Together(Manager(self._controllers()), self.scheduler)
         self._positions: dict[Resource, int] = {}
-        for resource in sorted(self.scheduler.resources, key=lambda each: each.plural):
-            bucket = self.server.store.bucket(self._storage(resource))
-            self._positions[resource] = bucket.end
-            for record in list(bucket.objects.values()):
-                self.scheduler.observe(resource, self._decode(resource, record.data))
-            self.scheduler.synced(resource)
+        for resource in sorted(self.machine.resources, key=lambda each: each.plural):
+            kind = self.server.api.registry.find(resource.group, resource.version, resource.plural)
+            if kind is not None:
+                bucket = self.server.store.bucket(kind.storage)
+                self._positions[resource] = bucket.end
+                for record in list(bucket.objects.values()):
+                    self.machine.observe(resource, self._decode(resource, record.data))
+            self.machine.synced(resource)
 
     # --- the world -------------------------------------------------------------------------------------------
 
@@ -76,22 +82,22 @@ class Stage:
         amounts = {"cpu": "8", "memory": "32Gi", "pods": "110", **room}
         condition = {"type": "Ready", "status": "True"}
         status = {"capacity": amounts, "allocatable": amounts, "conditions": [condition]}
-        self._apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status})
+        self.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status})
 
     def group(self, name: str, minimum: int, **spec: Any) -> None:
-        self._apply(
+        self.apply(
             {
                 "apiVersion": "scheduling.volcano.sh/v1beta1",
                 "kind": "PodGroup",
                 "metadata": {"name": name, "namespace": "default"},
-                "spec": {"minMember": minimum, **spec},
+                "spec": {"minMember": minimum, **{key: value for key, value in spec.items() if value is not None}},
             }
         )
 
     def pod(self, name: str, group: str = "", cpu: str = "1", **spec: Any) -> None:
         annotations = {"scheduling.k8s.io/group-name": group} if group else {}
         container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
-        self._apply(
+        self.apply(
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
@@ -100,10 +106,17 @@ class Stage:
             }
         )
 
-    def _apply(self, document: Document) -> None:
+    def apply(self, document: Document) -> None:
         kind = self.server.api.registry.of_kind(document["apiVersion"], document["kind"])
         assert kind is not None, document["kind"]
         self.server.create(kind.resource, document, document["metadata"].get("namespace", ""))
+
+    def priority_class(self, name: str, value: int) -> None:
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        self.apply({**kind, "metadata": {"name": name}, "value": value})
+
+    def cordon(self, name: str, closed: bool) -> None:
+        self.server.ok("PATCH", NODES.path("", name), {"spec": {"unschedulable": closed}}, media=MERGE_PATCH)
 
     def get(self, resource: Resource, name: str) -> Document:
         return self.server.ok("GET", resource.path("default" if resource.namespaced else "", name))
@@ -138,13 +151,13 @@ class Stage:
         """Lets the scheduler work until nothing is due within `seconds`."""
         end = self.server.now + seconds
         for _ in range(10_000):
-            self._tell()
-            tickets = self.scheduler.run(self.server.now)
+            self.tell()
+            tickets = self.machine.run(self.server.now)
             for ticket in tickets:
-                self._carry_out(ticket)
+                self.carry_out(ticket)
             if tickets or self._behind:
                 continue
-            wake = self.scheduler.next_wake(self.server.now)
+            wake = self.machine.next_wake(self.server.now)
             if wake is None or wake > end:
                 self.world.cluster.validate()
                 return
@@ -158,7 +171,7 @@ class Stage:
             for resource, position in self._positions.items()
         )
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
         """What the watches have to say."""
         for resource, position in self._positions.items():
             bucket = self.server.store.bucket(self._storage(resource))
@@ -167,11 +180,11 @@ class Stage:
             for write in writes:
                 obj = self._decode(resource, write.new.data)
                 if write.deleted:
-                    self.scheduler.forget(resource, obj)
+                    self.machine.forget(resource, obj)
                 else:
-                    self.scheduler.observe(resource, obj)
+                    self.machine.observe(resource, obj)
 
-    def _carry_out(self, ticket: Ticket) -> None:
+    def carry_out(self, ticket: Ticket) -> None:
         self.tickets.append(ticket)
         error = self.trouble(ticket) if self.trouble is not None else None
         result: Object | None = None
@@ -185,10 +198,19 @@ class Stage:
                 result = self._decode(ticket.change.resource, response.body)
             if self.lost is not None:
                 error = self.lost(ticket) or error
-        self.scheduler.done(ticket, result, error, self.server.now)
+        self.machine.done(ticket, result, error, self.server.now)
 
     def sent(self, errand: Errand) -> int:
         return sum(1 for ticket in self.tickets if ticket.controller == errand.value)
+
+    def words_on(self, pod: str) -> int:
+        """How often anything was written on a pod beside its binding."""
+        told = (each for each in self.tickets if each.controller != Errand.BIND.value)
+        return sum(1 for each in told if getattr(each.change, "name", "") == pod)
+
+    def events(self, about: str) -> list[Document]:
+        items = self.server.ok("GET", EVENTS.path("default"))["items"]
+        return [event for event in items if event["involvedObject"]["name"] == about]
 
     def _storage(self, resource: Resource) -> Resource:
         kind = self.server.api.registry.find(resource.group, resource.version, resource.plural)

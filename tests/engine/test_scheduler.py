@@ -48,11 +48,14 @@ def test_a_waiting_pod_says_why(stage: Stage) -> None:
     stage.pod("p", cpu="3")
     stage.settle()
     assert "0/2 nodes are available: 2 Insufficient cpu" in stage.message("p")
-    told = stage.sent(Errand.TELL)
+    assert [event["reason"] for event in stage.events("p")] == ["FailedScheduling"]
+    told = stage.words_on("p")
     stage.pod("q", cpu="1")  # another turn, the same answer
     stage.settle()
     assert stage.placed == {"q": "n1"}
-    assert stage.sent(Errand.TELL) == told
+    assert stage.words_on("p") == told
+    [scheduled] = stage.events("q")
+    assert scheduled["message"] == "Successfully assigned default/q to n1"
 
 
 def test_a_group_shows_its_phase(stage: Stage) -> None:
@@ -116,14 +119,7 @@ def test_a_bind_that_never_arrived_is_sent_again(stage: Stage) -> None:
 
 def test_a_more_important_gang_pushes_a_lesser_one_out(stage: Stage) -> None:
     for name, value in (("low", 10), ("high", 1000)):
-        stage._apply(
-            {
-                "apiVersion": "scheduling.k8s.io/v1",
-                "kind": "PriorityClass",
-                "metadata": {"name": name},
-                "value": value,
-            }
-        )
+        stage.priority_class(name, value)
     stage.node("n1", cpu="2")
     stage.group("small", 1, priorityClassName="low")
     for index in range(2):
@@ -154,3 +150,51 @@ def test_a_restarted_scheduler_goes_on(stage: Stage) -> None:
     stage.pod("r")
     stage.settle()
     assert stage.placed == {"p": "n1", "q": "n1"}
+
+
+def test_room_that_is_being_made_for_one_is_not_taken_by_another(stage: Stage) -> None:
+    stage.node("n1", cpu="8")
+    stage.priority_class("high", 1000)
+    stage.pod("victim", cpu="4")
+    stage.settle()
+    stage.run_pod("victim")
+    stage.pod("preemptor", cpu="8", priorityClassName="high")
+    stage.settle()
+    assert stage.get(PODS, "preemptor")["status"]["nominatedNodeName"] == "n1"
+    stage.pod("small", cpu="2")  # there is room for it now, and there would not be for the preemptor then
+    stage.settle()
+    assert "small" not in stage.placed
+    stage.bury()
+    stage.settle()
+    assert stage.placed == {"preemptor": "n1"}
+
+
+def test_words_that_are_lost_are_said_again(stage: Stage) -> None:
+    stage.group("g", 2)
+    stage.node("n")
+    stage.pod("a", "g")
+    stage.pod("b", "g")
+    lost = iter([TransportError("reset"), ApiError(429, "TooManyRequests", "slow down")])
+    stage.trouble = lambda ticket: next(lost, None) if ticket.controller == Errand.TELL.value else None
+    stage.settle()
+    assert stage.get(PODGROUPS, "g")["status"]["phase"] == "Running"
+
+
+def test_words_on_one_object_leave_one_after_the_other(stage: Stage) -> None:
+    """A server that is asked many things at once may do them in any order."""
+    stage.group("g", 1)
+    stage.node("n")
+    stage.pod("a", "g")
+    under_way: list[Ticket] = []
+    for _ in range(20):
+        stage.tell()
+        for ticket in stage.machine.run(stage.server.now):
+            if ticket.controller == Errand.TELL.value and ticket.change.resource == PODGROUPS:
+                under_way.append(ticket)
+            else:
+                stage.carry_out(ticket)
+        stage.server.now += 0.1
+    assert len(under_way) == 1, "the next waits until this one is answered"
+    stage.carry_out(under_way[0])
+    stage.settle()
+    assert stage.get(PODGROUPS, "g")["status"]["phase"] == "Running"

@@ -442,6 +442,25 @@ async def test_lines_come_as_they_arrive_however_they_are_cut() -> None:
 
 
 @on_both_loops
+async def test_lines_that_came_together_come_together() -> None:
+    go_on = asyncio.Event()
+
+    async def behave(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        writer.write(chunked(b"one\ntwo\nth", end=False))
+        await go_on.wait()
+        writer.write(b"9\r\nree\n\nfour\r\n0\r\n\r\n")
+
+    async with ScriptedServer(behave) as server:
+        transport = HttpTransport(server.connection())
+        async with transport.stream(GET) as stream:
+            batches = aiter(stream.batches())
+            assert await anext(batches) == [b"one", b"two"]
+            go_on.set()
+            assert [line async for batch in batches for line in batch] == [b"three", b"", b"four"]
+        await transport.close()
+
+
+@on_both_loops
 async def test_a_stream_that_breaks_off_gives_no_half_line() -> None:
     async def behave(seen: Seen, writer: asyncio.StreamWriter) -> None:
         writer.write(chunked(b"whole\nha", end=False))

@@ -110,6 +110,29 @@ def test_pages_are_told_in_one_batch_when_the_last_is_there() -> None:
     assert reflector.counters.relists == 0
 
 
+def test_the_next_page_is_known_from_the_head_of_the_one_before() -> None:
+    reflector = Reflector(PODS, Pod, page_size=2)
+    first = listing(50, pod("a", 1), pod("b", 2), more="tok")
+    expected = reflector.next_page(first)
+    reflector.page(200, first, 0.0)
+    assert expected == asked(reflector)
+    assert reflector.next_page(listing(50, pod("c", 3))) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"no list",
+        b'{"items":[],"metadata":{"continue":"later"}}',  # a server that puts it behind is read in turn
+        b'{"metadata":{"continue":7},"items":[]}',
+        b'{"metadata":{"annotations":"' + b"x" * 5000 + b'","continue":"far"},"items":[]}',
+    ],
+)
+def test_a_head_that_tells_nothing_promises_no_page(body: bytes) -> None:
+    assert Reflector(PODS, Pod).next_page(body) is None
+
+
 def test_an_empty_list_is_synced_even_with_null_items() -> None:
     reflector = Reflector(PODS, Pod)
     assert reflector.page(200, encoded({"metadata": {"resourceVersion": "1"}, "items": None}), 0.0) == []

@@ -32,6 +32,10 @@ class StoreStream:
     def lines(self) -> AsyncIterator[bytes]:
         return self._lines
 
+    async def batches(self) -> AsyncIterator[list[bytes]]:
+        async for line in self._lines:
+            yield [line]
+
 
 class StoreTransport:
     """Serves one store under every path.  `refuse` may answer a request with an error status instead."""
@@ -134,6 +138,45 @@ async def test_it_lists_and_follows() -> None:
         assert scene.agrees()
         assert scene.replay.told == ["+ a", "+ b", "- a"]
         assert [what for _, what in scene.transport.requests] == ["list", "watch"]
+
+
+class Reading(Reflector[Pod]):
+    """A reflector that notes when it reads a page, beside the requests."""
+
+    log: list[tuple[float, str]]
+
+    def page(self, status: int, body: bytes, now: float) -> list[Delta[Pod]]:
+        self.log.append((now, "read"))
+        return super().page(status, body, now)
+
+
+async def test_a_page_is_asked_for_before_the_one_before_it_is_read() -> None:
+    scene = Scene()
+    for name in ("b", "c"):
+        scene.store.put(name)
+    scene.reflector = reading = Reading(PODS, Pod, page_size=1)
+    reading.log = scene.transport.requests
+    async with scene:
+        assert scene.agrees()
+        told = [what for _, what in scene.transport.requests]
+        assert told == ["list", "list", "read", "list", "read", "read", "watch"]
+
+
+async def test_a_page_that_fails_ahead_of_its_time_is_a_failure_when_its_time_has_come() -> None:
+    scene = Scene(page_size=1)
+    scene.store.put("b")
+    failures = 2
+
+    def refuse(request: Request) -> int:
+        nonlocal failures
+        failures -= bool(request.param("continue"))
+        return 503 if request.param("continue") and failures >= 0 else 0
+
+    scene.transport.refuse = refuse
+    async with scene:
+        await asyncio.sleep(30)
+        assert scene.agrees()
+        assert scene.reflector.counters.errors == 2
 
 
 async def test_the_watch_is_renewed_when_the_server_ends_it() -> None:

@@ -27,7 +27,7 @@ def actions(profiles: dict[str, object], name: str) -> list[str]:
 
 
 def test_every_name_has_a_default() -> None:
-    assert set(default_profiles()) == {"volcano", "podium"}
+    assert set(default_profiles()) == {"volcano", "podium", "podium-gpu"}
 
 
 def test_volcanos_file_configures_volcano(tmp_path: Path) -> None:

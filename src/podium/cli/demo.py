@@ -27,9 +27,8 @@ def demo(ctx: click.Context, timeout: float, verbose: bool) -> None:
 
     Nothing is left behind.
     """
-    from podium.cli.families import hooks, objects
+    from podium.cli.cluster import cluster_settings
     from podium.cli.running import run_cluster, set_up_logging
-    from podium.embedded.cluster import Settings
     from podium.embedded.nodes.shapes import Shape
 
     set_up_logging(verbose)
@@ -37,8 +36,7 @@ def demo(ctx: click.Context, timeout: float, verbose: bool) -> None:
     async def work(cluster: EmbeddedCluster, stop: asyncio.Event) -> int:
         return await _tour(cluster, stop, timeout)
 
-    nodes = (Shape(count=NODES, gpus=GPUS),)
-    settings = Settings(nodes=nodes, in_memory=True, hooks=hooks(), objects=objects())
+    settings = cluster_settings(nodes=(Shape(count=NODES, gpus=GPUS),), in_memory=True)
     ctx.exit(run_cluster(settings, work))
 
 
@@ -47,7 +45,7 @@ async def _tour(cluster: EmbeddedCluster, stop: asyncio.Event, timeout: float) -
     import asyncio
     import time
 
-    from podium.cli.examples import example_documents
+    from podium.cli.examples import TOUR, example_documents
     from podium.cli.exits import DONE, FAILED, TIMED_OUT
     from podium.cli.progress import Display, State, observe
     from podium.kube.client import Client
@@ -55,7 +53,7 @@ async def _tour(cluster: EmbeddedCluster, stop: asyncio.Event, timeout: float) -
     client = Client(cluster.transport)
     click.echo(f"a cluster of {cluster.node_count} simulated nodes with {GPUS} GPUs each runs at {cluster.url}")
     workloads = []
-    for document in example_documents("kubernetes"):
+    for document in (each for folder, pattern in TOUR for each in example_documents(folder, pattern)):
         group, _, version = document["apiVersion"].rpartition("/")
         resource = (await client.find(".".join(filter(None, (document["kind"], version, group)))))[0]
         await client.create(resource, "default", document)

@@ -10,12 +10,15 @@ import yaml
 import podium
 from podium.errors import UsageError
 
+# What the demo runs: everything of Kubernetes itself, and one example of every API family.
+TOUR = (("kubernetes", "*.yaml"), ("volcano", "03-pytorch.yaml"))
 
-def example_documents(folder: str) -> list[dict[str, Any]]:
+
+def example_documents(folder: str, pattern: str = "*.yaml") -> list[dict[str, Any]]:
     """Every object in the files of one folder of examples, in the order of their names."""
     package = Path(podium.__file__).parent
     for root in (package / "examples", package.parents[1] / "examples"):
-        files = sorted((root / folder).glob("*.yaml"))
+        files = sorted((root / folder).glob(pattern))
         if files:
             break
     else:

@@ -12,15 +12,15 @@ from podium.kube.admission import Hook
 Document = dict[str, Any]
 
 
-def families(name: str | None = None) -> tuple[Dialect, ...]:
-    """All families, or the one of a name."""
-    if name is None:
-        return DIALECTS
-    found = tuple(each for each in DIALECTS if each.name == name)
-    if not found:
-        known = ", ".join(each.name for each in DIALECTS)
+def families(names: str | None = None, among: tuple[Dialect, ...] = DIALECTS) -> tuple[Dialect, ...]:
+    """All families, or those of some names separated by commas."""
+    if names is None:
+        return among
+    wanted = {name.strip() for name in names.split(",")}
+    for name in sorted(wanted - {each.name for each in among}):
+        known = ", ".join(each.name for each in among)
         raise UsageError(f"there is no dialect {name!r}; there are {known}")
-    return found
+    return tuple(each for each in among if each.name in wanted)
 
 
 def hooks() -> tuple[Hook, ...]:

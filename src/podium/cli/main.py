@@ -15,7 +15,7 @@ import click
 from podium.cli.exits import DONE, FAILED, WRONG_USAGE
 from podium.errors import PodiumError, UsageError
 
-_COMMANDS = ("crds", "demo", "down", "scheduler", "up", "version")
+_COMMANDS = ("controllers", "crds", "demo", "down", "run", "scheduler", "sim", "up", "vc", "version", "webhook")
 
 
 class _Commands(click.Group):

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from podium.dialects.volcano.job_names import JOBS as VOLCANO_JOBS
 from podium.kube.client import Client
 from podium.kube.resources import DEPLOYMENTS, JOBS, PODS, REPLICASETS, Resource
 from podium.kube.times import parse_time
@@ -26,6 +27,14 @@ class State(enum.Enum):
     GOING = "going on"
     DONE = "done"
     FAILED = "failed"
+
+
+_VOLCANO_ENDS = {
+    "Completed": State.DONE,
+    "Failed": State.FAILED,
+    "Terminated": State.FAILED,
+    "Aborted": State.FAILED,
+}
 
 
 class Workload(msgspec.Struct, frozen=True):
@@ -80,6 +89,12 @@ def describe(resource: Resource, label: str, document: Document, phases: Counter
         count = spec.get("completions") or 1
         told = f"{status.get('succeeded', 0)} of {count} tasks succeeded, {phases['Running']} running"
         return Workload(label, state, told)
+    if resource == VOLCANO_JOBS:
+        phase = status.get("state", {}).get("phase", "")
+        state = _VOLCANO_ENDS.get(phase, State.GOING)
+        count = sum(task.get("replicas", 0) for task in spec.get("tasks") or ())
+        told = f"{status.get('succeeded', 0)} of {count} pods succeeded, {phases['Running']} running"
+        return Workload(label, state, f"{phase or 'new'}, {told}")
     if resource == DEPLOYMENTS:
         available, count = status.get("availableReplicas", 0), spec.get("replicas", 1)
         current = status.get("observedGeneration") == document["metadata"].get("generation")

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 
+from podium.cli.loop import loop_factory
 from podium.embedded.cluster import EmbeddedCluster, Settings
 
 Work = Callable[[EmbeddedCluster, asyncio.Event], Awaitable[int]]
@@ -40,14 +41,6 @@ async def first_of(*events: asyncio.Event) -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         task.cancel()
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 def set_up_logging(verbose: bool) -> None:

@@ -2,66 +2,68 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
+from podium.cli.process_options import (
+    connection_options,
+    ignored_options,
+    lease_name_option,
+    process_options,
+    scheduler_options,
+)
+
+LEASE = "podium-scheduler"
+
 
 @click.command()
-@click.option("--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="How to reach the API server.")
-@click.option("--context", metavar="NAME", help="The kubeconfig's context to use.")
+@connection_options
+@scheduler_options
 @click.option(
-    "--config",
-    "--scheduler-conf",
-    "config",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Actions and plugins: Volcano's file as it is, or podium's with a profile for each scheduler name.",
+    "--once",
+    is_flag=True,
+    help="One turn of every profile, then exit when its writes are done; no lease, no health, no metrics.",
 )
-@click.option(
-    "--scheduler-name",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="Which pods Volcano's file is for; may be repeated.  [default: volcano]",
-)
-@click.option("--once", is_flag=True, help="One turn of every profile, then exit when its writes are done.")
-@click.option("-v", "--verbose", is_flag=True, help="Log what the scheduler does.")
-def scheduler(
-    kubeconfig: Path | None,
-    context: str | None,
-    config: Path | None,
-    names: tuple[str, ...],
-    once: bool,
-    verbose: bool,
-) -> None:
+@process_options
+@lease_name_option
+@ignored_options
+def scheduler(once: bool, lease_name: str | None, **given: Any) -> None:
     """Place the pods of podium's scheduler names on a cluster's nodes.
 
     Pods belong to the profile of their schedulerName: volcano or podium, unless --config says otherwise.
     """
     import asyncio
-    import signal
 
-    from podium.cli.running import loop_factory, set_up_logging
-    from podium.dialects import DIALECTS
-    from podium.kube.http_client import HttpTransport
-    from podium.kube.kubeconfig import resolve
-    from podium.runtime.configuration import default_profiles, load_profiles
-    from podium.runtime.scheduling import schedule
+    from podium.cli.process import Scheduling, add_scheduler, log_as_a_service, run_on_cluster, split
+    from podium.dialects import speaking
+    from podium.kube.transport import Transport
+    from podium.runtime.metrics import Metrics
+    from podium.runtime.process import Process
+    from podium.runtime.reloading import Configuration
 
-    set_up_logging(verbose)
-    profiles = default_profiles() if config is None else load_profiles(config, names)
-    connection = resolve(kubeconfig, context)
+    common, rest = split(given)
+    log_as_a_service(common.verbosity)
+    settings = Scheduling(**rest)
+    configuration = Configuration(settings.config, settings.names)
+    dialects = speaking(settings.default_queue, settings.names, with_controllers=False)
+    election, window, metrics = common.election(once=once), common.window(), Metrics()
 
-    async def work() -> None:
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        transport = HttpTransport(connection)
-        try:
-            await schedule(transport, DIALECTS, profiles, stop, once=once)
-        finally:
-            await transport.close()
+    async def work(transport: Transport, stop: asyncio.Event) -> None:
+        process = Process(transport, election, metrics)
+        part = add_scheduler(
+            process,
+            transport,
+            dialects,
+            settings,
+            configuration,
+            metrics,
+            lease=lease_name or LEASE,
+            namespace=election.namespace,
+        )
+        if once:
+            await part.run_once()
+        else:
+            await process.run(stop, window)
 
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(work())
+    run_on_cluster(common, work)

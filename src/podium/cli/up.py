@@ -59,9 +59,8 @@ def up(
     It prints the path of a kubeconfig to use with kubectl.  Ctrl-C stops it; the next `podium up` on the same data
     directory continues where it was.
     """
-    from podium.cli.families import hooks, objects
+    from podium.cli.cluster import cluster_settings
     from podium.cli.running import run_cluster, set_up_logging
-    from podium.embedded.cluster import Settings
     from podium.embedded.nodes.nodes_file import check_count, read_shapes
     from podium.embedded.nodes.shapes import Shape
     from podium.errors import UsageError
@@ -78,14 +77,7 @@ def up(
         shapes = [Shape(count=1 if nodes is None else nodes, gpus=gpus_per_node)]
         check_count(shapes, "--nodes")
     set_up_logging(verbose)
-    settings = Settings(
-        port=port,
-        nodes=tuple(shapes),
-        data_dir=data_dir,
-        in_memory=in_memory,
-        hooks=hooks(),
-        objects=objects(),
-    )
+    settings = cluster_settings(port=port, nodes=tuple(shapes), data_dir=data_dir, in_memory=in_memory)
     ctx.exit(run_cluster(settings, _serve))
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import ClassVar
 
+from podium.core.arguments import Argument
+from podium.core.hooks import Hook
 from podium.core.session import Session
 
 
@@ -12,7 +15,15 @@ class Action(ABC):
     """One kind of step of a cycle."""
 
     name: ClassVar[str] = ""
+    ARGUMENTS: ClassVar[tuple[Argument, ...]] = ()
+    HOOKS: ClassVar[tuple[Hook, ...]] = ()  # those that it asks beside the built-in ones
 
     @abstractmethod
-    def run(self, session: Session) -> None:
-        """Decides on what the actions before it have left."""
+    def run(self, session: Session) -> Iterable[None] | None:
+        """Decides on what the actions before it have left.
+
+        It may pause after each gang, by yielding: what it has decided by then is carried out while it goes on, and
+        whoever shares the process gets a turn.  No statement is open while it pauses.
+
+        What it does about one gang it does in `session.attempt`, so that a plugin's failure concerns that gang.
+        """

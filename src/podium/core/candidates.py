@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.core import placement
-from podium.core.model import Task
-from podium.core.rows import Rows
+from podium.core.model import State, Task
+from podium.core.paths import BATCH, NODE_BY_NODE, ONE_BY_ONE
+from podium.core.rows import Pick, Rows, pick_closest
 
 if TYPE_CHECKING:
     from podium.core.session import Session
@@ -46,6 +47,10 @@ class Candidates:
         self._score_rows = session.node_hooks("score_rows", task)
         self._predicates = session.node_hooks("predicate", task)
         self._node_orders = session.node_hooks("node_order", task)
+        self._pick: Pick = next(
+            (plugin.pick_device for plugin in session.node_hooks("pick_device", task)), pick_closest
+        )
+        self._asked = {"predicate": self._predicates, "node_order": self._node_orders}
         self._together = {
             hook: session.node_hooks(hook, task) for hook in ("batch_predicate", "batch_node_order", "best_node")
         }
@@ -54,6 +59,8 @@ class Candidates:
         )
         count = self._nodes.count
         self.static = self._nodes.live[:count].copy()
+        if self._cls.constraints.devices is not None:
+            self.static &= self._nodes.devices.admitted(self._cls.constraints.devices, count)
         for plugin in session.node_hooks("mask", task):
             self.static &= plugin.mask(task, session)
         if self.refusal is not None:
@@ -68,10 +75,11 @@ class Candidates:
         self._orders: Scores = np.full(count if self._node_orders else 0, np.nan)
 
     @property
-    def slow_hooks(self) -> list[str]:
-        """What keeps the kind off the fast path, for the journal."""
-        hooks = {"predicate": self._predicates, "node_order": self._node_orders, **self._together}
-        return [f"{plugin.name}.{hook}" for hook, plugins in hooks.items() for plugin in plugins]
+    def path(self) -> tuple[str, list[str]]:
+        """The way that the kind goes, and the hooks that force it to: for the journal."""
+        hooks = self._together if self.one_by_one else self._asked
+        way = ONE_BY_ONE if self.one_by_one else NODE_BY_NODE if any(hooks.values()) else BATCH
+        return way, [f"{plugin.name}.{hook}" for hook, plugins in hooks.items() for plugin in plugins]
 
     @property
     def one_by_one(self) -> bool:
@@ -81,12 +89,17 @@ class Candidates:
     @property
     def room_only(self) -> bool:
         """Whether nothing but room and the nodes' properties decides where the kind can go."""
-        return not (self._mask_rows or self._predicates or self._together["batch_predicate"])
+        return not (
+            self._mask_rows
+            or self._predicates
+            or self._together["batch_predicate"]
+            or self._cls.constraints.devices is not None
+        )
 
     @property
     def suitability(self) -> Scores:
         """How good each row is whether it has room or not, for choosing where to make some."""
-        view = Rows(self._nodes, self._cls, self._everything)
+        view = Rows(self._nodes, self._cls, self._everything, pick=self._pick)
         scores = self._base
         for plugin in self._score_rows:
             scores = scores + plugin.score_rows(self._cls, view)
@@ -116,7 +129,7 @@ class Candidates:
 
     def _evaluate(self, rows: Index, added: Index | int, *, later: bool = False) -> Scores:
         """The score of one more task on each row, minus infinity where it does not fit."""
-        view = Rows(self._nodes, self._cls, rows, added, later=later)
+        view = Rows(self._nodes, self._cls, rows, added, later=later, pick=self._pick)
         fits = view.fits()
         fits &= self.static[rows]
         for plugin in self._mask_rows:
@@ -131,6 +144,7 @@ class Candidates:
 
     def choose(self, tasks: Sequence[Task]) -> list[int]:
         """Rows with room now for equal tasks, in order; fewer when the room ends or must be asked for."""
+        self._session.paths.took(tasks[0].gang.id, *self.path)
         if self.one_by_one:
             row = self._choose_together(tasks[0], later=False)
             return [] if row is None else [row]
@@ -151,13 +165,21 @@ class Candidates:
         """Whether a task may go to one row: the one question that deciding, verifying and explaining share."""
         if not self.static[row] or not self._nodes.fits_row(self._cls.request, row, future=future):
             return False
-        if self._mask_rows:
+        if self._mask_rows or self._cls.constraints.devices is not None:
             view = Rows(self._nodes, self._cls, np.array([row], dtype=np.int64), later=future)
+            if self._cls.constraints.devices is not None and not view.fits()[0]:
+                return False
             if not all(bool(plugin.mask_rows(self._cls, view)[0]) for plugin in self._mask_rows):
                 return False
         return all(
             bool(plugin.batch_predicate(task, future)[row]) for plugin in self._together["batch_predicate"]
         ) and all(plugin.predicate(task, row) is None for plugin in self._predicates)
+
+    def devices(self, row: int, state: State) -> tuple[int, ...]:
+        """The devices that a task which comes to a row in some state gets there."""
+        later = state is State.PIPELINED
+        index = np.array([row], dtype=np.int64)
+        return Rows(self._nodes, self._cls, index, later=later, pick=self._pick).picked()
 
     def _choose_together(self, task: Task, *, later: bool) -> int | None:
         """The best row for one task, with the hooks that look at all nodes."""
@@ -197,6 +219,8 @@ class Candidates:
                     break
                 if self._passes(task, row):
                     heapq.heappush(asked, (-known - self._order(task, row), int(ranks[row]), row))
+                elif self._session.keep_answers:
+                    vector[row] = NOWHERE  # until it changes: the next ones need not even pass it by
                 stream.advance()
             if not asked or again >= -asked[0][0]:
                 break

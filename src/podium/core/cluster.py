@@ -6,17 +6,36 @@ and the model can be rebuilt from the facts at any time.  A task whose node or g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
 
+from podium.core.accounts import Accounts
 from podium.core.attachments import Attachments
+from podium.core.claims import Claims
 from podium.core.constraints import Constraints
-from podium.core.model import ON_NODE, Budget, Gang, Phase, Queue, Quota, State, Task, TaskClass
+from podium.core.fragmentation import Shape
+from podium.core.model import (
+    ON_NODE,
+    Budget,
+    Gang,
+    NetworkTopology,
+    Phase,
+    Queue,
+    Quota,
+    QuotaGate,
+    State,
+    SubGroupPolicy,
+    Task,
+    TaskClass,
+)
 from podium.core.nodes import NodeFacts, Nodes
 from podium.core.peers import Peers
 from podium.core.resources import Dimensions, Request
+from podium.reasons import Refusal
+
+_SEEN_AT_MOST = 4096
 
 
 class TaskFacts(msgspec.Struct, frozen=True):
@@ -37,9 +56,11 @@ class TaskFacts(msgspec.Struct, frozen=True):
     preemptable: bool = True
     preempts: bool = True
     gated: bool = False
+    quota_gated: bool = False  # by a gate that its queue lifts, and by no other
     protected: bool = False
     labels: Mapping[str, str] = {}
     started: float = 0.0
+    devices: tuple[int, ...] = ()  # those of its node that it has, where that is known
 
 
 class GangFacts(msgspec.Struct, frozen=True):
@@ -58,6 +79,12 @@ class GangFacts(msgspec.Struct, frozen=True):
     preemptable: bool = True
     attributes: Mapping[str, str] = {}
     profile: str = ""
+    policies: tuple[SubGroupPolicy, ...] = ()
+    topology: NetworkTopology | None = None
+    fault: Refusal | None = None
+
+
+_CLASSES_KEPT = 1000  # without any task, before they are looked through
 
 
 class Cluster:
@@ -68,14 +95,22 @@ class Cluster:
         self.nodes = Nodes(self.dimensions)
         self.peers = Peers()
         self.attachments = Attachments()
+        self.claims = Claims(self.nodes)
         self.queues: dict[str, Queue] = {}
         self.gangs: dict[str, Gang] = {}
         self.tasks: dict[str, Task] = {}
+        self.quota_gated: dict[str, Task] = {}  # those behind a gate that their queue lifts
         self.budgets: dict[str, Budget] = {}
         self.quotas: dict[str, Quota] = {}
         self.namespace_weights: dict[str, int] = {}  # for shares between namespaces; 1 where none is told
         self.on_row: dict[int, dict[str, Task]] = {}  # tasks that hold room, by row
+        self.accounts = Accounts(self.dimensions)
+        self._changed: dict[Gang, None] = {}  # gangs that the accounts have not taken in yet
+        self.workload: Mapping[Shape, float] | None = None  # what usually comes, if that has been told
         self._classes: dict[tuple[Request, Constraints], TaskClass] = {}
+        self._classes_made = 0
+        # By identity, with what is identified, so that it is not taken for another.
+        self._seen: dict[tuple[int, int], tuple[Mapping[str, int], Constraints, TaskClass]] = {}
         self._homeless: dict[str, dict[str, Task]] = {}  # by the name of a node that is not there
         self._strangers: dict[str, Gang] = {}  # gangs that tasks name and nobody has told of, or no longer
         self._nominees: dict[str, dict[str, Task]] = {}  # tasks that wait for a node, by its name
@@ -131,13 +166,17 @@ class Cluster:
         self.peers.put_namespace(name, labels)
 
     def settle(self) -> None:
-        """Before a session: terms that came since the last one are compared with all tasks, in one pass."""
+        """Before a session: what came since the last one is taken in, in one pass."""
         self.peers.settle(self.tasks.values())
+        self.accounts.settle(self._changed, self.gangs)
+        self._changed.clear()
 
     def put_gang(self, facts: GangFacts) -> Gang:
         gang = self.gangs.get(facts.id)
         if gang is None:
-            gang = self._strangers.pop(facts.id, None) or Gang(facts.id, facts.namespace, facts.name, facts.queue)
+            gang = self._strangers.pop(facts.id, None) or self._new_gang(
+                facts.id, facts.namespace, facts.name, facts.queue
+            )
             self.gangs[facts.id] = gang
         gang.namespace = facts.namespace
         gang.name = facts.name
@@ -148,23 +187,29 @@ class Cluster:
         gang.minimum_resources = dict(resources) if resources is not None else None
         gang.priority = facts.priority
         gang.created = facts.created
-        gang.phase = facts.phase
+        gang.enter(facts.phase)
         gang.preemptable = facts.preemptable
         gang.attributes = dict(facts.attributes)
+        gang.policies = facts.policies
+        gang.topology = facts.topology
+        gang.fault = facts.fault
         gang.profile = facts.profile
         return gang
 
     def remove_gang(self, id: str) -> None:
         """Forgets a gang.  Tasks that are still there keep their room until they are gone themselves."""
         gang = self.gangs.pop(id, None)
-        if gang is not None and gang.tasks:
+        if gang is None:
+            return
+        gang.note()
+        if gang.tasks:
             gang.queue = ""
             self._strangers[id] = gang
 
     def put_task(self, facts: TaskFacts) -> Task:
         """A task as it is now."""
         old = self.tasks.get(facts.id)
-        cls = self.class_of(self.dimensions.request(facts.amounts), facts.constraints)
+        cls = self._class_of_facts(facts)
         if old is not None and (
             old.cls is not cls or old.gang.id != facts.gang or old.role != facts.role or old.labels != facts.labels
         ):
@@ -174,6 +219,7 @@ class Cluster:
             task = Task(facts.id, facts.namespace, facts.name, cls, role=facts.role, labels=facts.labels)
             task.matches = self.peers.matches(task)
             self.tasks[facts.id] = task
+            cls.population += 1
         else:
             task = old
         task.priority = facts.priority
@@ -187,6 +233,7 @@ class Cluster:
             task.gated = facts.gated
             task.gang.add(task)
         task.gated = facts.gated
+        self._note_gate(task, facts.quota_gated)
         if old is None:
             self._gang_of(facts).add(task)
         self._settle(task, facts)
@@ -196,8 +243,20 @@ class Cluster:
         """A task's gang.  One that is not known holds its room on nodes, though nothing of it is scheduled."""
         gang = self.gangs.get(facts.gang) or self._strangers.get(facts.gang)
         if gang is None:
-            gang = self._strangers[facts.gang] = Gang(facts.gang, facts.namespace, facts.gang, queue="")
+            gang = self._strangers[facts.gang] = self._new_gang(facts.gang, facts.namespace, facts.gang, "")
         return gang
+
+    def _new_gang(self, id: str, namespace: str, name: str, queue: str) -> Gang:
+        return Gang(id, namespace, name, queue, changed=self._changed)
+
+    def _note_gate(self, task: Task, closed: bool) -> None:
+        if not closed:
+            task.quota_gate = QuotaGate.NONE
+            self.quota_gated.pop(task.id, None)
+        else:
+            self.quota_gated[task.id] = task
+            if task.quota_gate is QuotaGate.NONE:
+                task.quota_gate = QuotaGate.CLOSED
 
     def _settle(self, task: Task, facts: TaskFacts) -> None:
         """Puts a task where the facts say it is."""
@@ -205,7 +264,7 @@ class Cluster:
             homeless.pop(task.id, None)
         self.nominate(task, facts.nominated)
         row = self.nodes.rows.get(facts.node, -1)
-        self.assign(task, facts.state, row)
+        self.assign(task, facts.state, row, facts.devices)
         if row < 0 and facts.node and facts.state in ON_NODE:
             self._homeless.setdefault(facts.node, {})[task.id] = task
 
@@ -213,6 +272,8 @@ class Cluster:
         task = self.tasks.pop(id, None)
         if task is None:
             return
+        task.cls.population -= 1
+        self.quota_gated.pop(id, None)
         for homeless in self._homeless.values():
             homeless.pop(id, None)
         self.nominate(task, "")
@@ -233,25 +294,61 @@ class Cluster:
             self._nominees.setdefault(node, {})[task.id] = task
         task.nominated = self.nodes.rows.get(node, -1)
 
+    @property
+    def classes(self) -> Iterable[TaskClass]:
+        """All classes of the tasks that there are, and of some that there were."""
+        return self._classes.values()
+
+    @property
+    def promised(self) -> set[str]:
+        """The gangs with tasks that wait for a node which others are leaving."""
+        return {task.gang.id for tasks in self._nominees.values() for task in tasks.values()}
+
+    def _class_of_facts(self, facts: TaskFacts) -> TaskClass:
+        """Whoever reads tasks gives equal ones the same amounts and constraints: then nothing is computed."""
+        amounts, constraints = facts.amounts, facts.constraints
+        found = self._seen.get((id(amounts), id(constraints)))
+        if found is None or found[0] is not amounts or found[1] is not constraints:
+            if len(self._seen) >= _SEEN_AT_MOST:
+                self._seen.clear()
+            cls = self.class_of(self.dimensions.request(amounts), constraints)
+            found = self._seen[id(amounts), id(constraints)] = (amounts, constraints, cls)
+        return found[2]
+
     def class_of(self, request: Request, constraints: Constraints) -> TaskClass:
         """The one class of all tasks with this request and these constraints."""
         key = (request, constraints)
         found = self._classes.get(key)
         if found is None:
             carries = self.peers.carried(constraints)
-            found = self._classes[key] = TaskClass(len(self._classes), request, constraints, carries)
+            found = TaskClass(self._classes_made, request, constraints, carries)
+            self._classes_made += 1
+            self._weed_classes()
+            self._classes[key] = found
         return found
+
+    def _weed_classes(self) -> None:
+        """Forgets classes that no task is of.  Constraints follow other objects, such as volumes, and may change
+        with every one of them: what has been must not be kept for ever."""
+        if len(self._classes) >= 2 * len(self.tasks) + _CLASSES_KEPT:
+            used = {(task.cls.request, task.cls.constraints): task.cls for task in self.tasks.values()}
+            self._classes = used
 
     # --- the one place where room changes hands ----------------------------------------------------------------
 
-    def assign(self, task: Task, state: State, row: int) -> None:
-        """Gives a task another state and place; every count and sum follows."""
+    def assign(self, task: Task, state: State, row: int, devices: tuple[int, ...] = ()) -> None:
+        """Gives a task another state and place; every count and sum follows.
+
+        Of a row's devices it gets those that are told, or keeps those it has, or takes what fits closest.
+        """
         if task.row >= 0:
             self._book(task, -1)
             del self.on_row[task.row][task.id]
         if task.state is not state:
             task.gang.move(task, state)
         task.row = row if state in ON_NODE or state is State.PIPELINED else -1
+        if task.cls.constraints.devices is not None:
+            self.nodes.devices.settle(task, devices)
         if task.row >= 0:
             self.nodes.widen()
             self._book(task, 1)
@@ -269,6 +366,8 @@ class Cluster:
                 self.peers.book(task, 1)
             if task.cls.constraints.attachments:
                 self.attachments.book(task, 1)
+            if task.cls.constraints.contested:
+                self.claims.book(task, 1)
 
     def _book(self, task: Task, sign: int) -> None:
         nodes, request = self.nodes, task.cls.request
@@ -276,8 +375,13 @@ class Cluster:
             self.peers.book(task, sign)
         if task.cls.constraints.attachments:
             self.attachments.book(task, sign)
+        if task.cls.constraints.contested:
+            self.claims.book(task, sign)
+        if task.cls.constraints.devices is not None:
+            nodes.devices.book(task, sign)
         if task.state is State.PIPELINED:
             nodes.add(nodes.pipelined, task.row, request, sign)
+            nodes.promises += sign
             return
         nodes.add(nodes.used, task.row, request, sign)
         if task.state is State.RELEASING:
@@ -312,8 +416,22 @@ class Cluster:
                     found, wanted = int(table[row, column]), expected.get((row, column), 0)
                     assert found == wanted, f"{name}[{row}, {column}] is {found}, its tasks sum to {wanted}"
         self.peers.validate(self.tasks.values())
+        self.nodes.devices.validate(self.tasks.values())
         for gang in (*self.gangs.values(), *self._strangers.values()):
             counts = [0] * len(State)
             for task in gang.tasks.values():
                 counts[task.state] += 1
             assert counts == gang.counts, f"{gang} counts {gang.counts}, its tasks say {counts}"
+
+        assert self.recount_accounts() == 0, "the accounts of queues and gangs differ from their tasks"
+
+    def recount_accounts(self) -> int:
+        """Counts all gangs anew; how many queues, namespaces and gangs were counted wrong."""
+        self.accounts.settle(self._changed, self.gangs)
+        self._changed.clear()
+        afresh = Accounts(self.dimensions)
+        afresh.settle((), self.gangs)
+        wrong = self.accounts.differences(afresh)
+        if wrong:
+            self.accounts = afresh
+        return wrong

@@ -7,6 +7,8 @@ task's labels is another task's term, so that is where they are counted: see `pe
 
 from __future__ import annotations
 
+from enum import Enum
+
 import msgspec
 
 
@@ -67,17 +69,38 @@ class Spread(msgspec.Struct, frozen=True):
     honor_taints: bool = False  # only nodes whose taints the task tolerates count
 
 
-class VolumeOption(msgspec.Struct, frozen=True):
+class VolumeOption(msgspec.Struct, frozen=True, cache_hash=True):
     """One way to serve a claim: a volume there is or can be made, and the nodes that reach it (None: all)."""
 
     terms: tuple[NodeTerm, ...] | None = None
     fullness: float = 0.0  # how much of it the claim would use, 0 to 1; closer fits waste less
+    volume: str = ""  # a free one that the claim would take; "" when it has its volume, or one would be made
 
 
-class Claim(msgspec.Struct, frozen=True):
-    """A volume claim: a node must reach one of its options."""
+class Sharing(Enum):
+    """How many may use a volume at once."""
+
+    TASK = "one task"
+    NODE = "the tasks of one node"
+    NODES = "tasks anywhere"
+
+
+class Claim(msgspec.Struct, frozen=True, cache_hash=True):
+    """A volume claim: a node must reach one of its options, of which the first that is free is taken.
+
+    A claim that several tasks name has a key: what is chosen for one of them is chosen for all.  Others have none,
+    so that tasks with a claim each are still of one class.
+    """
 
     options: tuple[VolumeOption, ...]
+    open: bool = False  # it has no volume yet: that is decided together with the node
+    key: str = ""
+    sharing: Sharing = Sharing.NODES
+
+    @property
+    def contested(self) -> bool:
+        """Whether it matters what other tasks have taken."""
+        return bool(self.key) or (self.open and any(option.volume for option in self.options))
 
 
 class Attachment(msgspec.Struct, frozen=True):
@@ -89,6 +112,23 @@ class Attachment(msgspec.Struct, frozen=True):
 
     driver: str
     handle: str = ""
+
+
+# The parts that a device is divided into.
+WHOLE = 1000
+
+
+class DeviceRequest(msgspec.Struct, frozen=True):
+    """A share of one device, in thousandths, or some whole ones; of certain models, or of any."""
+
+    count: int = 1
+    share: int = WHOLE
+    models: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        what = f"{self.count} whole" if self.share == WHOLE else f"{self.share}/{WHOLE} of one"
+        models = f" ({'|'.join(self.models)})" if self.models else ""
+        return f"{what} device{'s' if self.count > 1 else ''}{models}"
 
 
 class Constraints(msgspec.Struct, frozen=True, cache_hash=True):
@@ -106,6 +146,12 @@ class Constraints(msgspec.Struct, frozen=True, cache_hash=True):
     claims: tuple[Claim, ...] = ()
     zones: tuple[Requirement, ...] = ()  # where bound volumes are: zone and region labels with their values
     attachments: tuple[Attachment, ...] = ()
-    unbound: tuple[str, ...] = ()  # claims that wait for something else before any node can do
+    unbound: tuple[str, ...] = ()  # claims that no node can serve as they are, each with why
+    devices: DeviceRequest | None = None
     device_claims: tuple[str, ...] = ()  # claims on devices by name (DRA): not understood, so refused
     images: tuple[str, ...] = ()
+
+    @property
+    def contested(self) -> bool:
+        """Whether there are claims for which it matters what other tasks have taken."""
+        return any(claim.contested for claim in self.claims)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 
 from podium.core.cluster import Cluster
 from podium.core.decisions import Decision
+from podium.core.gates import lift_gates
 from podium.core.profile import Profile
 from podium.core.session import Session
 
 
-def run_cycle(
+def cycle(
     cluster: Cluster, profile: Profile, now: float, *, name: str | None = None, resting: Container[str] = ()
-) -> list[Decision]:
-    """What a profile decides now.  The model keeps the tentative state: placed tasks hold their room.
+) -> Iterator[list[Decision]]:
+    """What a profile decides now, gang by gang.
+
+    The model keeps the tentative state: placed tasks hold their room.  Whoever takes the steps may pause between
+    two of them, and carry out what has been decided by then; facts must wait until the last step has been taken.
 
     `name` is the profile's: it decides on the gangs that ask for it.  Gangs in `resting` are left alone.
     """
@@ -29,7 +33,17 @@ def run_cycle(
     )
     # 2. Each action decides on what the ones before it have left.
     for action in profile.actions:
-        action.run(session)
-    # 3. What waits for others to leave gives its room back but keeps its nomination.
+        for _ in session.steps(action):
+            yield session.take_decisions()
+    # 3. Tasks that are held back for their queue's quota are let through, as far as it has room.
+    lift_gates(session)
+    # 4. What waits for others to leave gives its room back but keeps its nomination.
     session.close()
-    return session.decisions
+    yield session.take_decisions()
+
+
+def run_cycle(
+    cluster: Cluster, profile: Profile, now: float, *, name: str | None = None, resting: Container[str] = ()
+) -> list[Decision]:
+    """A whole cycle at once."""
+    return [each for step in cycle(cluster, profile, now, name=name, resting=resting) for each in step]

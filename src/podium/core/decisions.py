@@ -9,7 +9,7 @@ from podium.reasons import Refusal
 
 
 class Bind(msgspec.Struct, frozen=True):
-    """A task gets its node.  `plan` and `members` tell a restarted scheduler what belonged together."""
+    """A task gets its node, with so many of its gang in all: what belonged together can be told after a crash."""
 
     task: str
     node: str
@@ -22,6 +22,12 @@ class Nominate(msgspec.Struct, frozen=True):
 
     task: str
     node: str
+
+
+class Ungate(msgspec.Struct, frozen=True):
+    """A task's queue has room for it: the gate that stood for the queue's quota is lifted."""
+
+    task: str
 
 
 class Evict(msgspec.Struct, frozen=True):
@@ -53,4 +59,18 @@ class QueueFault(msgspec.Struct, frozen=True):
     refusal: Refusal
 
 
-Decision = Bind | Nominate | Evict | GangPhase | Refuse | QueueFault
+class Failure(msgspec.Struct, frozen=True):
+    """A plugin or an action raised an exception: who, what it said, and the trace for the log."""
+
+    who: str
+    error: str
+    trace: str
+
+
+class Journal(msgspec.Struct, frozen=True):
+    """How a turn went: by gang, the way its tasks took to their places, with the hooks that forced a slow one."""
+
+    paths: dict[str, str]
+
+
+Decision = Bind | Nominate | Ungate | Evict | GangPhase | Refuse | QueueFault | Failure | Journal

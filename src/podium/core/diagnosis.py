@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.core.model import Task
-from podium.reasons import NO_NODES, UNPLACEABLE, Refusal, refuse
+from podium.reasons import DEVICE_MODEL, DEVICE_ROOM, NO_NODES, UNPLACEABLE, Refusal, refuse
 
 if TYPE_CHECKING:
     from podium.core.session import Session
@@ -25,6 +25,12 @@ def diagnose(session: Session, task: Task) -> Refusal:
     causes: Counter[str] = Counter()
     live = nodes.live[: nodes.count]
     left = live.copy()
+    wanted = task.cls.constraints.devices
+    if wanted is not None:
+        unsuitable = left & ~nodes.devices.admitted(wanted, nodes.count)
+        if np.any(unsuitable):
+            causes[str(refuse(DEVICE_MODEL, wanted=wanted))] += int(np.count_nonzero(unsuitable))
+            left &= ~unsuitable
     for plugin in session.node_hooks("refusals", task):
         for refusal, rows in plugin.refusals(task):
             taken = int(np.count_nonzero(left & rows))
@@ -40,6 +46,10 @@ def diagnose(session: Session, task: Task) -> Refusal:
         short = int(np.count_nonzero(open_rows & (idle[:, column] < amount)))
         if short:
             causes[f"Insufficient {session.cluster.dimensions.names[column]}"] += short
+    if wanted is not None:
+        short = int(np.count_nonzero(open_rows & ~nodes.devices.roomy(wanted, nodes.count)))
+        if short:
+            causes[str(refuse(DEVICE_ROOM, wanted=wanted))] += short
     missing = len(nodes) - int(np.count_nonzero(live))
     if missing:
         causes["node(s) were not ready"] += missing

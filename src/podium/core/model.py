@@ -12,8 +12,9 @@ from enum import IntEnum
 
 import msgspec
 
-from podium.core.constraints import Constraints, PodSelection
+from podium.core.constraints import Constraints, PodSelection, Requirement
 from podium.core.resources import Request
+from podium.reasons import Refusal
 
 
 class State(IntEnum):
@@ -31,6 +32,7 @@ class State(IntEnum):
     UNKNOWN = 9
 
 
+_STATES = len(State)
 HOLDING = frozenset({State.ALLOCATED, State.BINDING, State.BOUND, State.RUNNING})
 READY = HOLDING | {State.SUCCEEDED}
 ON_NODE = HOLDING | {State.RELEASING, State.UNKNOWN}
@@ -47,10 +49,27 @@ class Phase(IntEnum):
     COMPLETED = 4
 
 
+class QuotaGate(IntEnum):
+    """Whether a task stands behind a gate that its queue lifts: see `gates`."""
+
+    NONE = 0
+    CLOSED = 1
+    OPENING = 2  # let through; it is still seen behind the gate
+
+
 class TaskClass:
     """Tasks that are alike to the scheduler.  In the columns `carries` of `peers` each of them counts."""
 
-    __slots__ = ("amounts", "best_effort", "carries", "columns", "constraints", "number", "request")
+    __slots__ = (
+        "amounts",
+        "best_effort",
+        "carries",
+        "columns",
+        "constraints",
+        "number",
+        "population",
+        "request",
+    )
 
     def __init__(
         self, number: int, request: Request, constraints: Constraints, carries: tuple[int, ...] = ()
@@ -62,6 +81,7 @@ class TaskClass:
         self.amounts = request.amounts
         self.best_effort = request.best_effort
         self.carries = carries
+        self.population = 0  # how many tasks of the class are known
 
 
 class Task:
@@ -70,6 +90,7 @@ class Task:
     __slots__ = (
         "cls",
         "created",
+        "devices",
         "gang",
         "gated",
         "id",
@@ -82,6 +103,7 @@ class Task:
         "preempts",
         "priority",
         "protected",
+        "quota_gate",
         "role",
         "row",
         "started",
@@ -118,10 +140,12 @@ class Task:
         self.preemptable = preemptable
         self.preempts = preempts  # may push others out
         self.gated = gated
+        self.quota_gate = QuotaGate.NONE
         self.protected = protected  # belongs to the system: never a victim of conformance
         self.gang: Gang
         self.state = State.PENDING
         self.row = -1
+        self.devices: tuple[int, ...] = ()  # those of its row that it has, by number
         self.nominated = -1
         tail = name.rpartition("-")[2]
         self.suffix = int(tail) if tail.isdigit() else -1  # order among siblings: worker-2 before worker-10
@@ -132,6 +156,25 @@ class Task:
 
     def __repr__(self) -> str:
         return f"<Task {self.namespace}/{self.name} {self.state.name}>"
+
+
+class NetworkTopology(msgspec.Struct, frozen=True):
+    """How far apart in the network some tasks may be.  Kept, and not acted on yet."""
+
+    hard: bool = True
+    tier: int | None = None  # the highest that they may spread over
+    tier_name: str = ""
+
+
+class SubGroupPolicy(msgspec.Struct, frozen=True):
+    """Which members of a gang form groups of their own: see `subgroups`."""
+
+    name: str
+    size: int = 1  # members that make a group whole
+    minimum: int = 0  # whole groups without which the gang does not start
+    selector: tuple[Requirement, ...] = ()
+    keys: tuple[str, ...] = ()  # labels whose values tell the groups apart
+    topology: NetworkTopology | None = None
 
 
 class Gang:
@@ -152,11 +195,13 @@ class Gang:
         phase: Phase = Phase.PENDING,
         preemptable: bool = True,
         attributes: Mapping[str, str] | None = None,
+        changed: dict[Gang, None] | None = None,
     ) -> None:
         self.id = id
         self.namespace = namespace
         self.name = name
         self.queue = queue
+        self._changed = changed if changed is not None else {}  # where gangs are noted whose counts have moved
         self.minimum = minimum
         self.minimum_by_role = dict(minimum_by_role or {})
         self.minimum_resources = dict(minimum_resources) if minimum_resources is not None else None
@@ -165,9 +210,12 @@ class Gang:
         self.phase = phase
         self.preemptable = preemptable
         self.attributes = dict(attributes or {})
+        self.policies: tuple[SubGroupPolicy, ...] = ()  # of groups inside the gang
+        self.topology: NetworkTopology | None = None
+        self.fault: Refusal | None = None  # why it can never be scheduled as it is
         self.profile = ""  # whose gang it is: only that profile decides on it
         self.tasks: dict[str, Task] = {}
-        self.counts = [0] * len(State)
+        self.counts = [0] * _STATES
         self.role_counts: dict[str, list[int]] = {}
         self.pending_best_effort = 0
 
@@ -188,6 +236,7 @@ class Gang:
 
     def move_all(self, tasks: Sequence[Task], before: State, state: State) -> None:
         """The same for tasks of one class and role that have one state."""
+        self.note()
         first, count = tasks[0], len(tasks)
         for task in tasks:
             task.state = state
@@ -197,11 +246,20 @@ class Gang:
         if before is State.PENDING and first.best_effort:
             self.pending_best_effort -= sum(1 for task in tasks if not task.gated)
 
+    def enter(self, phase: Phase) -> None:
+        self.phase = phase
+        self.note()
+
+    def note(self) -> None:
+        """Something has changed that sums depend on."""
+        self._changed[self] = None
+
     def _count(self, task: Task, sign: int) -> None:
+        self.note()
         self.counts[task.state] += sign
         roles = self.role_counts.get(task.role)
         if roles is None:
-            roles = self.role_counts[task.role] = [0] * len(State)
+            roles = self.role_counts[task.role] = [0] * _STATES
         roles[task.state] += sign
         if task.state is State.PENDING and task.best_effort and not task.gated:
             self.pending_best_effort += sign

@@ -4,7 +4,8 @@
     future idle = idle + releasing - pipelined
 
 `used` counts everything that holds room, also what is on its way out; `releasing` is the part of it that is; and
-`pipelined` what has been promised to tasks that wait for that part.
+`pipelined` what has been promised to tasks that wait for that part.  What is promised beyond that part is idle
+room, and it is not given to others.
 
 Rows keep their number for a node's whole life, so tasks can point at them.  `version` moves when the set of nodes
 or a property that filters look at changes (labels, taints, capacity); `row_versions` when a row's numbers do.
@@ -18,8 +19,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.core.devices import Devices
 from podium.core.properties import Properties, Taint
-from podium.core.resources import PODS, Dimensions, Request, Vector
+from podium.core.resources import LIMIT, PODS, Dimensions, Request, Vector
 
 
 class NodeFacts(msgspec.Struct, frozen=True):
@@ -34,6 +36,8 @@ class NodeFacts(msgspec.Struct, frozen=True):
     ready: bool = True
     images: Mapping[str, int] = {}  # by name, with their sizes
     volume_limits: Mapping[str, int] = {}  # by driver; one that is not named has no limit
+    devices: int = 0  # how many it has that can be shared
+    device_model: str = ""
 
 
 _FIRST_ROWS = 64
@@ -47,6 +51,7 @@ class Nodes:
         self.version = 0
         self.facts: list[NodeFacts | None] = []
         self.properties = Properties()
+        self.devices = Devices()
         self.rows: dict[str, int] = {}
         self.live: NDArray[np.bool_] = np.zeros(_FIRST_ROWS, dtype=bool)  # there, ready and not being left
         self.ranks: NDArray[np.int64] = np.zeros(_FIRST_ROWS, dtype=np.int64)  # order of names, for ties
@@ -57,6 +62,7 @@ class Nodes:
         self.used: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
         self.releasing: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
         self.pipelined: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
+        self.promises = 0  # how many tasks `pipelined` counts
         self._free: list[int] = []
         self._ranks_of = -1
 
@@ -81,11 +87,13 @@ class Nodes:
         if old == facts:
             return row
         self.properties.put(row, old, facts)
+        self.devices.put(row, facts.devices, facts.device_model)
         columns = {self.dimensions.column(name): amount for name, amount in facts.allocatable.items()}
         self.widen()
         self.allocatable[row] = 0
         for column, amount in columns.items():
-            self.allocatable[row, column] = max(0, amount)
+            # Bounded as requests are: a node that tells nonsense must not make the sum over all of them overflow.
+            self.allocatable[row, column] = min(max(0, amount), LIMIT)
         self.live[row] = facts.ready
         self.version += 1
         self.row_versions[row] += 1
@@ -95,6 +103,7 @@ class Nodes:
         """Takes a node out.  Its tasks must have been taken off it."""
         row = self.rows.pop(name)
         self.properties.put(row, self.facts[row], None)
+        self.devices.put(row, 0, "")
         self.facts[row] = None
         self.live[row] = False
         for column in (self.allocatable, self.used, self.releasing, self.pipelined):
@@ -170,7 +179,9 @@ class Nodes:
     def fits(self, request: Request, *, future: bool = False) -> NDArray[np.bool_]:
         """Which rows have room for one such task, now or in the future."""
         self.widen()
-        room = self.future_idle(request.columns) if future else self.idle(request.columns)
+        room = self.future_idle(request.columns)
+        if not future:
+            room = np.minimum(room, self.idle(request.columns))
         result: NDArray[np.bool_] = (room >= request.amounts).all(axis=1) & self.live[: self.count]
         return result
 
@@ -180,8 +191,8 @@ class Nodes:
             return False
         for column, amount in request.pairs:
             room = self.allocatable[row, column] - self.used[row, column]
-            if future:
-                room += self.releasing[row, column] - self.pipelined[row, column]
+            left = self.releasing[row, column] - self.pipelined[row, column]
+            room += left if future else min(0, left)
             if room < amount:
                 return False
         return True

@@ -20,16 +20,19 @@ Where a hook takes a task it stands for all tasks of its kind: those of the same
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.core.arguments import Argument as Argument
+from podium.core.arguments import Arguments as Arguments
 from podium.core.model import Gang, Queue, Task, TaskClass
 from podium.core.rows import Rows
+from podium.core.subgroups import SubGroup
 from podium.reasons import Refusal
 
 if TYPE_CHECKING:
@@ -57,44 +60,11 @@ class Placed(msgspec.Struct, frozen=True):
     tasks: Sequence[Task]
 
 
-class Arguments:
-    """A plugin's or action's arguments, as the configuration file gives them.
-
-    Volcano 1.1 wrote all values as strings; both spellings are read.
-    """
-
-    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
-        self.values = dict(values or {})
-
-    def number(self, key: str, default: float) -> float:
-        value = self.values.get(key)
-        if value is None or isinstance(value, bool):
-            return default
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            return default
-
-    def integer(self, key: str, default: int) -> int:
-        return int(self.number(key, default))
-
-    def flag(self, key: str, default: bool) -> bool:
-        value = self.values.get(key)
-        if isinstance(value, bool):
-            return value
-        if isinstance(value, str) and value.lower() in ("true", "false"):
-            return value.lower() == "true"
-        return default
-
-    def text(self, key: str, default: str = "") -> str:
-        value = self.values.get(key)
-        return default if value is None else str(value)
-
-
 class Plugin:
-    """The base of every plugin.  Each method's docstring says which action calls it and when."""
+    """The base of every plugin.  Each method's docstring says what it is asked and what its answer means."""
 
     name: ClassVar[str] = ""
+    ARGUMENTS: ClassVar[tuple[Argument, ...]] = ()
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         self.arguments = arguments
@@ -102,18 +72,25 @@ class Plugin:
 
     def has(self, hook: str) -> bool:
         """Whether the plugin, as it is configured, has an opinion on something; without one it is not asked."""
-        return getattr(type(self), hook) is not getattr(Plugin, hook)
+        return getattr(type(self), hook, None) is not getattr(Plugin, hook, None)
 
     # --- the session -----------------------------------------------------------------------------------------
 
     def on_session_open(self, session: Session) -> None:
-        """At the start of a cycle: take what the other hooks will need from the session."""
+        """At the start of a profile's turn: take what the other hooks will need from the session.
+
+        Plugins are made anew for each turn and keep nothing from one to the next.
+        """
 
     def on_session_close(self, session: Session) -> None:
-        """At the end of a cycle, after all actions."""
+        """At the end of a turn, after all actions."""
 
     def on_allocate(self, placed: Placed) -> None:
-        """Tasks got places (tentatively or not): running sums go up."""
+        """Equal tasks of one gang got places, tentatively or not: running sums go up.
+
+        This is the batch form: one call for all that were placed together.  A gang that cannot be kept is told
+        again, by `on_deallocate`.
+        """
 
     def on_deallocate(self, placed: Placed) -> None:
         """Tasks lost their places, by eviction or because a tentative step was undone: running sums go down."""
@@ -121,95 +98,147 @@ class Plugin:
     # --- admission -------------------------------------------------------------------------------------------
 
     def job_valid(self, gang: Gang) -> Refusal | None:
-        """All actions, before looking at a gang: why it cannot be scheduled whatever the room."""
+        """Before anything else about a gang: why it cannot be scheduled, whatever the room."""
         return None
 
     def job_enqueueable(self, gang: Gang) -> Vote:
-        """enqueue: may this gang come in?  Any reject loses; the first tier with a permit decides."""
+        """May this gang come in?  Only asked of gangs that say how much they need at least."""
         return Vote.ABSTAIN
 
     def job_enqueued(self, gang: Gang) -> None:
-        """enqueue: this gang came in; reserve what it will need."""
+        """This gang came in: reserve what it will need."""
 
     # --- orders: negative when the first goes first, zero when this plugin does not mind -----------------------
 
     def namespace_order(self, left: str, right: str) -> float:
-        """allocate with enableNamespaceOrder: which namespace is next."""
+        """Which namespace is served next.  Without an order of namespaces queues alone decide."""
         return 0
 
     def queue_order(self, left: Queue, right: Queue) -> float:
-        """enqueue, allocate, reclaim: which queue is next."""
+        """Which queue is served next; among equals the older one.  Asked anew after each gang."""
         return 0
 
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> float:
-        """reclaim: whose tasks go first for the sake of `preemptor`."""
+        """Whose tasks go first for the sake of `preemptor`; without an opinion those of the queue served last."""
         return 0
 
     def job_order(self, left: Gang, right: Gang) -> float:
-        """Within a queue: which gang is next; in reverse, whose tasks are victims first."""
-        return 0
-
-    def task_order(self, left: Task, right: Task) -> float:
-        """Within a gang: which task is next; in reverse, which is a victim first."""
+        """Within a queue which gang is next, among equals the older one; in reverse, whose tasks go first."""
         return 0
 
     def job_key(self, gang: Gang) -> float:
         """`job_order` as a number, smaller first, for those who can: it spares comparing gangs in pairs."""
         raise AssertionError("only called when overridden")
 
+    def sub_job_order(self, left: SubGroup, right: SubGroup) -> float:
+        """Within a gang which of its sub-groups is next, after those that its policies require.
+
+        Among equals by the number in the first label that tells them apart, then by name.
+        """
+        return 0
+
+    def task_order(self, left: Task, right: Task) -> float:
+        """Within a gang or sub-group which task is next, among equals by the number in its name; in reverse, who
+        goes first."""
+        return 0
+
     def task_key(self, task: Task) -> float:
         """`task_order` as a number."""
         raise AssertionError("only called when overridden")
 
+    def cluster_order(self, left: str, right: str) -> float:
+        """Which of several clusters, by name, is to get a job.
+
+        No built-in action asks: podium schedules one cluster.  For actions of users that send jobs elsewhere.
+        """
+        return 0
+
     # --- queues ----------------------------------------------------------------------------------------------
 
     def overused(self, queue: Queue) -> bool:
-        """allocate, reclaim: a queue that gets nothing now.  One plugin that says so is enough."""
+        """Whether a queue gets nothing more now."""
         return False
 
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
-        """allocate, backfill, preempt: may this queue take this task?  All must agree."""
+        """May this queue take this task?  A refusal says which limit binds."""
         return None
 
     def headroom(self, queue: Queue, cls: TaskClass, count: int) -> int | None:
-        """How many of `count` equal tasks the queue may take; None: ask `allocatable` for each."""
+        """The batch form of `allocatable`: how many of `count` equal tasks the queue may take, from the first on.
+
+        None: ask `allocatable` for each.  A plugin with `allocatable` and without this one has its gangs placed
+        one task at a time.
+        """
         return None
 
     def preemptive(self, queue: Queue, task: Task) -> bool:
-        """reclaim: may this queue take from others for this task?  All must agree."""
+        """May this queue take from others for this task?"""
         return True
 
     # --- gangs -----------------------------------------------------------------------------------------------
 
     def job_ready(self, gang: Gang) -> bool:
-        """allocate: may what was placed of this gang be kept?  All must agree."""
+        """May what was placed of this gang be kept?"""
         return True
 
     def shortfall(self, gang: Gang) -> int:
-        """How many more tasks must be placed before `job_ready` can be true: the size of a batch."""
+        """The batch form of `job_ready`: how many more tasks must be placed before it can be true.
+
+        A plugin with `job_ready` and without this one has its gangs placed one task at a time.
+        """
         return 1
 
     def job_pipelined(self, gang: Gang) -> Vote:
-        """allocate, preempt, reclaim: do the promised places make the gang whole?"""
+        """Do the places a gang has, and those it was promised, make it whole?"""
         return Vote.ABSTAIN
 
     def job_starving(self, gang: Gang) -> bool:
-        """preempt, reclaim: does this gang lack what it must have?"""
+        """Does this gang lack what it must have, so that others may have to go for it?"""
         return False
+
+    def sub_job_ready(self, group: SubGroup) -> bool:
+        """May what was placed of this sub-group be kept?  Only asked for gangs with sub-groups."""
+        return True
+
+    def sub_job_shortfall(self, group: SubGroup) -> int:
+        """The batch form of `sub_job_ready`, as `shortfall` is of `job_ready`."""
+        return 1
+
+    def sub_job_pipelined(self, group: SubGroup) -> Vote:
+        """Do the places a sub-group has, and those it was promised, make it whole?"""
+        return Vote.ABSTAIN
 
     # --- victims ---------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
-        """preempt: which of these may be evicted for the preemptor.  Plugins of a tier must agree."""
+        """Which of these tasks of the same queue may be evicted for the preemptor."""
         return list(candidates)
 
     def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
-        """reclaim: the same between queues."""
+        """Which of these tasks of other queues may be evicted for the reclaimer."""
         return list(candidates)
 
     def victim_tasks(self, tasks: Sequence[Task]) -> list[Task]:
-        """shuffle: which running tasks should move on."""
+        """Which of these running tasks should move on.
+
+        The hook of the action shuffle, which is not built in yet; an action of a user's may ask it.
+        """
         return []
+
+    # --- holding nodes back ------------------------------------------------------------------------------------
+
+    def target_job(self, gangs: Sequence[Gang]) -> Gang | None:
+        """For which of these waiting gangs nodes are to be held back.
+
+        The hook of the action elect, which is not built in yet; an action of a user's may ask it.
+        """
+        return None
+
+    def reserved_nodes(self) -> None:
+        """Hold one more node back for the gang that `target_job` named.
+
+        The hook of the action reserve, which is not built in yet; an action of a user's may ask it.
+        """
 
     # --- nodes -----------------------------------------------------------------------------------------------
 
@@ -226,31 +255,31 @@ class Plugin:
         return None
 
     def mask(self, task: Task, session: Session) -> Mask:
-        """Grade 1: which nodes can take the kind as far as their properties go."""
+        """Which nodes can take the kind as far as their properties go.  Asked once for a kind."""
         raise AssertionError("only called when overridden")
 
     def mask_rows(self, cls: TaskClass, rows: Rows) -> Mask:
-        """Grade 2: which rows can take one more, as far as their own numbers go."""
-        raise AssertionError("only called when overridden")
-
-    def batch_predicate(self, task: Task, later: bool) -> Mask:
-        """Grade 3: which of all nodes can take this task, seen together; `later`: once those leaving have left."""
+        """Which rows can take one more, as far as their own numbers go.  Asked again for rows that changed."""
         raise AssertionError("only called when overridden")
 
     def predicate(self, task: Task, row: int) -> Refusal | None:
-        """Grade 3: may this task go to this node?"""
+        """May this task go to this node?  Asked best first, for as few nodes as the choice needs."""
         return None
 
+    def batch_predicate(self, task: Task, later: bool) -> Mask:
+        """Which of all nodes can take this task, seen together; `later`: once those leaving have left."""
+        raise AssertionError("only called when overridden")
+
     def score(self, task: Task, session: Session) -> Scores:
-        """Grade 1: how much each node suits the kind, 0 to 100 times the plugin's weight."""
+        """How much each node suits the kind, 0 to 100 times the plugin's weight.  Asked once for a kind."""
         raise AssertionError("only called when overridden")
 
     def score_rows(self, cls: TaskClass, rows: Rows) -> Scores:
-        """Grade 2: how much each row suits one more of the class."""
+        """How much each row suits one more of the class.  Asked again for rows that changed."""
         raise AssertionError("only called when overridden")
 
     def node_order(self, task: Task, row: int) -> float:
-        """Grade 3: how much this node suits this task."""
+        """How much this node suits this task.  Asked best first, as far as the answer can change the choice."""
         return 0.0
 
     @property
@@ -259,11 +288,36 @@ class Plugin:
         return MAX_NODE_SCORE
 
     def batch_node_order(self, task: Task, rows: NDArray[np.int64]) -> Scores:
-        """Grade 3: how much each of these nodes suits this task, seen together."""
+        """How much each of these nodes suits this task, seen together."""
         raise AssertionError("only called when overridden")
 
     def best_node(self, task: Task, rows: NDArray[np.int64], scores: Scores) -> int | None:
-        """The last word on which node to take; None leaves it to the scores."""
+        """The last word on which of these nodes to take; None leaves it to the scores."""
+        return None
+
+    def pick_device(self, cls: TaskClass, rows: Rows) -> NDArray[np.int64]:
+        """On which of each row's devices (by number) a share of one goes.
+
+        Asked for classes that want a share; one that has no room for it must not be named where another has.
+        The first plugin that has the hook decides alone; without one the share goes where it leaves least.
+        """
+        raise AssertionError("only called when overridden")
+
+    # --- groups of nodes in the network --------------------------------------------------------------------------
+
+    def hyper_node_order(self, group: SubGroup, nodes: Sequence[str]) -> Scores:
+        """How much each of these groups of nodes suits a sub-group.
+
+        No built-in action asks yet: limits on the network between pods are read and not acted on.
+        """
+        raise AssertionError("only called when overridden")
+
+    def hyper_node_gradient(self, group: Gang | SubGroup, within: str) -> Sequence[Sequence[str]] | None:
+        """The groups of nodes in which a gang or sub-group may be, the closest ones first, those of equal
+        distance together.
+
+        No built-in action asks yet: limits on the network between pods are read and not acted on.
+        """
         return None
 
     # --- explanation -----------------------------------------------------------------------------------------

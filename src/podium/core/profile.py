@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 
 from podium.core.action import Action
-from podium.core.actions import BUILT_IN as ACTIONS
-from podium.core.plugin import Arguments, Plugin
-from podium.core.plugins import BUILT_IN as PLUGINS
+from podium.core.arguments import Arguments, suggestion
+from podium.core.hooks import HIERARCHY, SWITCHES
+from podium.core.panel import Enabled
+from podium.core.plugin import Plugin
 from podium.core.plugins.sla import duration
-from podium.core.session import Enabled
+from podium.core.registry import Registry
 from podium.errors import UsageError
 
 # Names that a configuration of Volcano may hold: read, said to have no effect, and left out.
@@ -42,8 +43,9 @@ class PluginEntry(msgspec.Struct, frozen=True):
     arguments: dict[str, Any]
 
     def make(self) -> Enabled:
-        hierarchy = self.switches.get("enableHierarchy", False)
-        return Enabled(self.kind(Arguments(self.arguments), hierarchy=hierarchy), self.switches)
+        hierarchy = self.switches.get(HIERARCHY, False)
+        arguments = Arguments(self.arguments, self.kind.ARGUMENTS)
+        return Enabled(self.kind(arguments, hierarchy=hierarchy), self.switches)
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -53,54 +55,120 @@ class Profile(msgspec.Struct, frozen=True):
     tiers: tuple[tuple[PluginEntry, ...], ...]
     arguments: dict[str, Arguments] = {}
     warnings: tuple[str, ...] = ()
+    quota_gate: bool = False  # new tasks start behind a gate that their queue lifts: see `gates`
 
     def plugins(self) -> list[list[Enabled]]:
         """Fresh plugins for a cycle: they keep nothing from one to the next."""
         return [[entry.make() for entry in tier] for tier in self.tiers]
 
 
-def read_profile(document: Mapping[str, Any], where: str = "the configuration") -> Profile:
+def read_profile(
+    document: Mapping[str, Any], where: str = "the configuration", registry: Registry | None = None
+) -> Profile:
     """A profile from a decoded configuration file.  UsageError says what is wrong and where."""
-    warnings: list[str] = []
-    actions = _actions(document.get("actions"), where, warnings)
-    tiers = []
-    for index, tier in enumerate(_list(document.get("tiers"), f"{where}: tiers")):
-        place = f"{where}: tiers[{index}]"
-        entries = _entries(_list(_table(tier, place).get("plugins"), f"{place}.plugins"), place, warnings)
-        _check_tier(entries, place)
-        tiers.append(tuple(entries))
-    return Profile(tuple(actions), tuple(tiers), _arguments(document, where), tuple(warnings))
+    return _Reader(where, registry or Registry()).read(document)
 
 
-def _actions(told: object, where: str, warnings: list[str]) -> list[Action]:
-    """The actions of a comma-separated list."""
-    if told is not None and not isinstance(told, str):
-        raise UsageError(f"{where}: actions: want names separated by commas, got {told!r}")
-    actions = []
-    for name in (part.strip() for part in (told or "").split(",")):
-        if name in _LATER_ACTIONS:
-            warnings.append(f"{where}: actions: {name} has no effect yet")
-        elif name:
-            action = ACTIONS.get(name)
+class _Reader:
+    """Reads one profile, and collects what was told in it without effect."""
+
+    def __init__(self, where: str, registry: Registry) -> None:
+        self._where = where
+        self._registry = registry
+        self._warnings: list[str] = []
+        self._switches = set(SWITCHES)
+
+    def read(self, document: Mapping[str, Any]) -> Profile:
+        actions = self._actions(document.get("actions"))
+        self._switches |= {hook.switch for action in actions for hook in action.HOOKS if hook.switch}
+        tiers = []
+        for index, tier in enumerate(_list(document.get("tiers"), f"{self._where}: tiers")):
+            place = f"{self._where}: tiers[{index}]"
+            plugins = _list(_table(tier, place).get("plugins"), f"{place}.plugins")
+            found = (self._entry(told, f"{place}.plugins[{number}]") for number, told in enumerate(plugins))
+            entries = tuple(entry for entry in found if entry is not None)
+            self._check_tier(entries, place)
+            tiers.append(entries)
+        arguments = self._arguments(document, actions)
+        gate = _switch(document.get("quotaGate", False), f"{self._where}: quotaGate")
+        return Profile(tuple(actions), tuple(tiers), arguments, tuple(self._warnings), gate)
+
+    def _warn(self, place: str, complaint: str) -> None:
+        self._warnings.append(f"{place}{complaint}")
+
+    def _actions(self, told: object) -> list[Action]:
+        """The actions of a comma-separated list."""
+        place = f"{self._where}: actions: "
+        if told is not None and not isinstance(told, str):
+            raise UsageError(f"{place}want names separated by commas, got {told!r}")
+        actions = []
+        for name in (part.strip() for part in (told or "").split(",")):
+            action = self._registry.action(name) if name else None
+            if action is not None:
+                actions.append(action())
+            elif name in _LATER_ACTIONS:
+                self._warn(place, f"{name} has no effect yet")
+            elif name:
+                known = ", ".join(self._registry.action_names)
+                raise UsageError(f"{place}there is no action {name!r}; there are {known}")
+        return actions
+
+    def _entry(self, told: object, place: str) -> PluginEntry | None:
+        table = _table(told, place)
+        name = str(table.get("name", ""))
+        kind = self._registry.plugin(name)
+        if kind is None and name in _LATER_PLUGINS:
+            self._warn(place, f".name: {name} has no effect yet")
+            return None
+        if kind is None:
+            known = ", ".join(self._registry.plugin_names)
+            raise UsageError(f"{place}.name: there is no plugin {name!r}; there are {known}")
+        switches: dict[str, bool] = {}
+        for key, value in table.items():
+            if key in self._switches:
+                switches[key] = _switch(value, f"{place}.{key}")
+            elif key not in ("name", "arguments"):
+                self._warn(place, f".{key}: unknown switch{suggestion(key, self._switches)}")
+        arguments = dict(_table(table.get("arguments") or {}, f"{place}.arguments"))
+        for complaint in Arguments(arguments, kind.ARGUMENTS).complaints():
+            self._warn(place, f".arguments: {complaint}")
+        return PluginEntry(kind, switches, arguments)
+
+    def _check_tier(self, entries: Sequence[PluginEntry], place: str) -> None:
+        """Two plugins that share the cluster out by different trees: both have a say, so the order matters."""
+        names = [entry.kind.name for entry in entries]
+        tree = any(entry.kind.name == "drf" and entry.switches.get("enableHierarchy", False) for entry in entries)
+        if tree and "proportion" in names:
+            first = min(("drf", "proportion"), key=names.index)
+            self._warn(
+                place,
+                f": drf with enableHierarchy and proportion both order queues; {first}, which is first, decides. "
+                "Volcano refuses such a file",
+            )
+
+    def _arguments(self, document: Mapping[str, Any], actions: Sequence[Action]) -> dict[str, Arguments]:
+        """The actions' arguments.  What the profile itself says holds for each that does not say otherwise."""
+        common = {"minRuntime": document["minRuntime"]} if "minRuntime" in document else {}
+        if common and duration(str(common["minRuntime"])) is None:
+            raise UsageError(
+                f"{self._where}: minRuntime: want a duration such as 5m, got {common['minRuntime']!r}"
+            )
+        arguments = {action.name: Arguments(common, action.ARGUMENTS) for action in actions}
+        for index, each in enumerate(_list(document.get("configurations"), f"{self._where}: configurations")):
+            place = f"{self._where}: configurations[{index}]"
+            table = _table(each, place)
+            own = dict(_table(table.get("arguments") or {}, f"{place}.arguments"))
+            name = str(table.get("name", ""))
+            action = self._registry.action(name)
             if action is None:
-                known = ", ".join(sorted(ACTIONS))
-                raise UsageError(f"{where}: actions: there is no action {name!r}; there are {known}")
-            actions.append(action())
-    return actions
-
-
-def _arguments(document: Mapping[str, Any], where: str) -> dict[str, Arguments]:
-    """The actions' arguments.  What the profile itself says holds for every action that does not say otherwise."""
-    common = {"minRuntime": document["minRuntime"]} if "minRuntime" in document else {}
-    if common and duration(str(common["minRuntime"])) is None:
-        raise UsageError(f"{where}: minRuntime: want a duration such as 5m, got {common['minRuntime']!r}")
-    arguments = {name: Arguments(common) for name in ACTIONS}
-    for index, each in enumerate(_list(document.get("configurations"), f"{where}: configurations")):
-        place = f"{where}: configurations[{index}]"
-        table = _table(each, place)
-        own = _table(table.get("arguments") or {}, f"{place}.arguments")
-        arguments[str(table.get("name", ""))] = Arguments({**common, **own})
-    return arguments
+                complaint = "has no effect yet" if name in _LATER_ACTIONS else "is no action"
+                self._warn(place, f".name: {name} {complaint}")
+                continue
+            for complaint in Arguments(own, action.ARGUMENTS).complaints():
+                self._warn(place, f".arguments: {complaint}")
+            if name in arguments:
+                arguments[name] = Arguments({**common, **own}, action.ARGUMENTS)
+        return arguments
 
 
 def _list(value: object, where: str) -> Sequence[Any]:
@@ -115,37 +183,6 @@ def _table(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise UsageError(f"{where}: want a table of names and values, got {value!r}")
     return value
-
-
-def _check_tier(entries: Sequence[PluginEntry], where: str) -> None:
-    """Two plugins that share the cluster out by different trees would contradict each other."""
-    names = {entry.kind.name for entry in entries}
-    tree = any(entry.kind.name == "drf" and entry.switches.get("enableHierarchy", False) for entry in entries)
-    if tree and "proportion" in names:
-        raise UsageError(
-            f"{where}: drf with enableHierarchy and proportion cannot be in one tier; drop one of them"
-        )
-
-
-def _entries(plugins: Sequence[Any], where: str, warnings: list[str]) -> list[PluginEntry]:
-    entries = []
-    for index, told in enumerate(plugins):
-        place = f"{where}.plugins[{index}]"
-        each = _table(told, place)
-        name = str(each.get("name", ""))
-        if name in _LATER_PLUGINS:
-            warnings.append(f"{place}.name: {name} has no effect yet")
-            continue
-        kind = PLUGINS.get(name)
-        if kind is None:
-            known = ", ".join(sorted(PLUGINS))
-            raise UsageError(f"{place}.name: there is no plugin {name!r}; there are {known}")
-        switches = {
-            key: _switch(value, f"{place}.{key}") for key, value in each.items() if key.startswith("enable")
-        }
-        arguments = _table(each.get("arguments") or {}, f"{place}.arguments")
-        entries.append(PluginEntry(kind, switches, dict(arguments)))
-    return entries
 
 
 def _switch(value: object, where: str) -> bool:

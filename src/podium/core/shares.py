@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core.model import HOLDING, Gang, Phase, Queue, Task, TaskClass
+from podium.core.accounts import Account, Sums
+from podium.core.model import Gang, Queue, Task, TaskClass
 from podium.core.plugin import Placed
 from podium.core.resources import CPU, LIMIT, MEMORY, PODS, Request, shown
 from podium.core.session import Session
@@ -36,6 +38,16 @@ def dominant(held: Amounts, whole: Amounts) -> float:
     return share
 
 
+class Standing(msgspec.Struct, frozen=True):
+    """How a queue stands in the eyes of the plugin that shares the cluster out: for metrics."""
+
+    held: Amounts
+    deserved: Amounts
+    limit: Amounts
+    share: float
+    overused: bool
+
+
 class Ledger:
     """What each gang and queue holds, kept up to date through a session."""
 
@@ -43,18 +55,37 @@ class Ledger:
         self.width = len(session.total)
         self.total: Amounts = session.total.astype(np.float64)
         self.lines: Lines = lines if lines is not None else {id: (id,) for id in session.queues}
-        self.gangs: dict[str, Amounts] = {}
-        self.queues: dict[str, Amounts] = self.zeros()
+        self._accounts = session.cluster.accounts
+        self._gangs: dict[str, Amounts] = {}  # those that somebody has asked for
         self._dense: dict[int, Amounts] = {}
         self._shares: dict[str, float] = {}
-        for gang in session.gangs:
-            held = self.requested(task for task in gang.tasks.values() if task.state in HOLDING)
-            self.gangs[gang.id] = held
-            self.raise_line(self.queues, gang.queue, held)
+        self.queues = self.summed(lambda account: account.held)
 
     def zeros(self) -> dict[str, Amounts]:
         """Nothing, for every queue of every line."""
         return {id: np.zeros(self.width) for line in self.lines.values() for id in line}
+
+    def summed(self, part: Callable[[Account], Sums]) -> dict[str, Amounts]:
+        """Some sum of every queue and of everything below it, as it stood when the session began."""
+        sums = self.zeros()
+        for id, account in self._accounts.queues.items():
+            self.raise_line(sums, id, self.vector(part(account)))
+        return sums
+
+    def vector(self, sums: Sums) -> Amounts:
+        vector = np.zeros(self.width)
+        for column, amount in sums.items():
+            if column < self.width:
+                vector[column] = amount
+        return vector
+
+    def held(self, gang: str) -> Amounts:
+        """What a gang holds."""
+        found = self._gangs.get(gang)
+        if found is None:
+            account = self._accounts.gangs.get(gang)
+            found = self._gangs[gang] = self.vector(account.held if account is not None else {})
+        return found
 
     def raise_line(self, sums: dict[str, Amounts], queue: str, amount: Amounts) -> None:
         """Adds to the sums of a queue and of everything above it."""
@@ -91,8 +122,8 @@ class Ledger:
 
     def add(self, placed: Placed, sign: int) -> None:
         amount = self.of(placed.cls) * (sign * len(placed.tasks))
-        if placed.gang.id in self.gangs:
-            self.gangs[placed.gang.id] = self.gangs[placed.gang.id] + amount
+        if placed.gang.id in self._accounts.gangs:
+            self._gangs[placed.gang.id] = self.held(placed.gang.id) + amount
             self.raise_line(self.queues, placed.gang.queue, amount)
             for id in self.lines.get(placed.gang.queue, ()):
                 self._shares.pop(id, None)
@@ -116,13 +147,8 @@ class Admissions:
     def __init__(self, session: Session, ledger: Ledger) -> None:
         self._session = session
         self._ledger = ledger
-        self._let_in = ledger.zeros()
-        self._elastic = ledger.zeros()
-        for gang in session.gangs:
-            held = ledger.gangs[gang.id]
-            ledger.raise_line(self._let_in, gang.queue, outstanding(session, gang, held))
-            beyond = np.maximum(held - minimum_of(session, gang), 0)
-            ledger.raise_line(self._elastic, gang.queue, beyond)
+        self._let_in = ledger.summed(lambda account: account.let_in)
+        self._elastic = ledger.summed(lambda account: account.elastic)
 
     def fits(self, gang: Gang, limits: Mapping[str, Amounts]) -> bool:
         """Whether a gang's minimum fits every limit of its queue's line, in what it asks for."""
@@ -136,18 +162,6 @@ class Admissions:
 
     def admit(self, gang: Gang) -> None:
         self._ledger.raise_line(self._let_in, gang.queue, minimum_of(self._session, gang))
-
-
-def outstanding(session: Session, gang: Gang, held: Amounts) -> Amounts:
-    """What an admitted gang may still take of its minimum.
-
-    A running gang counts while it is whole: one whose members have finished will not ask for their room again.
-    """
-    whole = gang.phase is Phase.RUNNING and gang.count(HOLDING) >= gang.minimum
-    if gang.phase is Phase.INQUEUE or whole:
-        missing: Amounts = np.maximum(minimum_of(session, gang) - held, 0)
-        return missing
-    return np.zeros(len(held))
 
 
 # --- limits ----------------------------------------------------------------------------------------------------

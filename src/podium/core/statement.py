@@ -7,6 +7,7 @@ copy of the arithmetic: going back is one more call of `Cluster.assign`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -71,10 +72,14 @@ class Statement:
         """Keeps everything: the decisions go out."""
         decisions = self._session.decisions
         nodes = self._session.cluster.nodes
+        members: Counter[str] = Counter()
+        for step in self._steps:
+            if step.state is State.ALLOCATED:
+                members[step.gang.id] += len(step.tasks)
         for step in self._steps:
             for task in step.tasks:
                 if step.state is State.ALLOCATED:
-                    decisions.append(Bind(task.id, nodes.name(task.row), step.gang.id, len(step.tasks)))
+                    decisions.append(Bind(task.id, nodes.name(task.row), step.gang.id, members[step.gang.id]))
                 elif step.state is State.PIPELINED:
                     decisions.append(Nominate(task.id, nodes.name(task.row)))
                     self._session.promised.append(task)
@@ -106,7 +111,11 @@ class Statement:
         before = [(task.state, task.row) for task in tasks]
         step = _Step(tasks[0].gang, tasks, before, state, why)
         cluster = self._session.cluster
-        if state is State.ALLOCATED and len(tasks) > 1:
+        if tasks[0].cls.constraints.devices is not None and state is not State.RELEASING:
+            candidates = self._session.candidates(tasks[0], refresh=False)
+            for task, row in zip(tasks, rows, strict=True):
+                cluster.assign(task, state, row, task.devices or candidates.devices(row, state))
+        elif state is State.ALLOCATED and len(tasks) > 1:
             cluster.place_all(tasks, rows)
         else:
             for task, row in zip(tasks, rows, strict=True):

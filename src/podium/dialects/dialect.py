@@ -17,8 +17,10 @@ from podium.dialects.kubernetes.membership import Marks
 from podium.dialects.kubernetes.policies import Priorities
 from podium.kube.admission import Hook
 from podium.kube.changes import Patch
+from podium.kube.controller import Controller
 from podium.kube.resources import Resource
 from podium.kube.schema.crd import Definition
+from podium.kube.wire import Object
 from podium.reasons import Refusal
 
 Document = dict[str, Any]
@@ -60,7 +62,9 @@ class Dialect(msgspec.Struct, frozen=True):
     queues: tuple[QueueKind, ...] = ()
     hooks: tuple[Hook, ...] = ()
     objects: tuple[Document, ...] = ()  # what has to be there before anybody asks for anything
+    views: Mapping[Resource, type[Object]] = {}  # of kinds that servers have without its definitions
     default_queues: Mapping[str, str] = {}  # by scheduler name: the queue of what names none
+    controllers: tuple[Callable[[], Controller], ...] = ()
 
     def documents(self) -> list[Document]:
         """The definitions of its kinds."""

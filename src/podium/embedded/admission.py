@@ -52,7 +52,9 @@ class Admission:
     def __init__(self, store: Store, registry: Registry, hooks: Iterable[Hook] = ()) -> None:
         self._store = store
         self._stored = _Stored(store, registry)
-        self._hooks = {hook.resource: hook for hook in hooks}
+        self._hooks: dict[Resource, list[Hook]] = {}
+        for hook in hooks:
+            self._hooks.setdefault(hook.resource, []).append(hook)
 
     def mutate(self, kind: Kind, namespace: str, document: Document, old: Document | None) -> None:
         """Fills in.  Raises what the API server raises when the surroundings forbid the write."""
@@ -67,21 +69,23 @@ class Admission:
                 self._choose_storage_class(document)
         if kind.resource == r.PODS:
             defaults.add_default_tolerations(document)
-        hook = self._hooks.get(kind.resource)
-        if hook is not None and hook.mutate is not None:
-            hook.mutate(document, old, self._stored)
+        for hook in self._hooks.get(kind.resource, ()):
+            if hook.mutate is not None:
+                hook.mutate(document, old, self._stored)
 
     def validate(self, kind: Kind, document: Document, old: Document | None) -> list[FieldError]:
-        hook = self._hooks.get(kind.resource)
-        if hook is None or hook.validate is None:
-            return []
-        return hook.validate(document, old, self._stored)
+        hooks = self._hooks.get(kind.resource, ())
+        checks = (hook.validate for hook in hooks if hook.validate is not None)
+        return [error for check in checks for error in check(document, old, self._stored)]
+
+    def validates(self, kind: Kind) -> bool:
+        """Whether anybody looks at changes of this kind."""
+        return any(hook.validate is not None for hook in self._hooks.get(kind.resource, ()))
 
     def check_delete(self, kind: Kind, record: Record) -> None:
         """Raises when a hook says that an object has to stay."""
-        hook = self._hooks.get(kind.resource)
-        if hook is not None and hook.keep is not None:
-            why = hook.keep(to_served(kind, record.document()), self._stored)
+        for hook in self._hooks.get(kind.resource, ()):
+            why = hook.keep(to_served(kind, record.document()), self._stored) if hook.keep is not None else None
             if why is not None:
                 raise status.forbidden(kind.resource, record.name, why)
 

@@ -15,7 +15,7 @@ import gc
 import logging
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -27,7 +27,6 @@ from podium.embedded.bootstrap import bootstrap, install
 from podium.embedded.certificates import load_identity
 from podium.embedded.controllers import all_controllers
 from podium.embedded.data_directory import DataDirectory, Lock, default_directory
-from podium.embedded.driver import Driver
 from podium.embedded.http_server import HttpServer, listen
 from podium.embedded.identities import RandomIdentities
 from podium.embedded.kinds import builtin_kinds
@@ -38,14 +37,16 @@ from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape, node_documents
 from podium.embedded.objects import Objects
 from podium.embedded.registry import Registry
-from podium.embedded.standin import FirstFit
 from podium.embedded.store import Store
 from podium.errors import StorageError
 from podium.kube.admission import Document, Hook
-from podium.kube.controller import Manager
+from podium.kube.controller import Controller, Manager
+from podium.kube.driver import Driver
 from podium.kube.kubeconfig import write_kubeconfig
-from podium.kube.resources import NODES
+from podium.kube.machine import Machine, Together
+from podium.kube.resources import NODES, Resource
 from podium.kube.transport import Transport
+from podium.kube.wire import Object
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     in_memory: bool = False
     hooks: tuple[Hook, ...] = ()  # what API families say about writes to their kinds
     objects: tuple[Document, ...] = ()  # what they bring along: definitions first
+    controllers: tuple[Controller, ...] = ()  # those of the API families
+    machines: tuple[Machine, ...] = ()  # what decides beside the controllers: a scheduler
+    views: Mapping[Resource, type[Object]] = {}  # the structs of the custom resources that these read
 
 
 class EmbeddedCluster:
@@ -140,11 +144,16 @@ class EmbeddedCluster:
         write_kubeconfig(self.kubeconfig, self.url, identity.authority, identity.token, "podium")
 
     def _start_machine(self, authority: str) -> None:
-        """Controllers, kubelets and scheduler in one machine: they share one view of the cluster."""
-        machine = Manager(
-            [*all_controllers(authority, self.api.registry.watchable), *simulated_kubelets(), FirstFit()]
+        """Controllers, kubelets and scheduler as one machine: they share one view of the cluster."""
+        built_in = [*all_controllers(authority, self.api.registry.watchable), *simulated_kubelets()]
+        manager = Manager([*built_in, *self._settings.controllers])
+        driver = Driver(
+            self.transport,
+            Together(manager, *self._settings.machines),
+            concurrency=_CONCURRENCY,
+            custom_resources=True,
+            views=self._settings.views,
         )
-        driver = Driver(self.transport, machine, concurrency=_CONCURRENCY, custom_resources=True)
         task = asyncio.create_task(driver.run(), name="machine")
         task.add_done_callback(self._machine_ended)
         self._parts.push_async_callback(_cancel, task)

@@ -38,7 +38,7 @@ class Feed(Protocol):
     def on_ready(self, callback: Callable[[], None]) -> None: ...
 
     def take(self, limit: int = 1 << 18) -> bytes:
-        """The next bytes, about `limit` at the most; empty when there is nothing now."""
+        """The next bytes, about `limit` at the most.  Fewer than that mean that this was everything for now."""
         ...
 
     def bookmark(self) -> bytes:

@@ -1,7 +1,8 @@
 """WATCH: a position in a resource's history, and what lies after it as lines of JSON.
 
-Nothing is queued for a watcher.  `take` walks the shared history from the watcher's position and joins lines that
-were encoded once for all watchers; a watcher that falls behind the kept history is told 410 and ends.
+Nothing is queued for a watcher.  `take` walks the shared history from the watcher's position and joins the stored
+documents to lines; watchers without a selector who stand at the same position are given the same joined bytes.  A
+watcher that falls behind the kept history is told 410 and ends.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from podium.embedded.conversion import is_served_form
 from podium.embedded.reading import Filter, served_bytes, too_large
 from podium.embedded.registry import Kind
-from podium.embedded.store import Record, Store, Write
+from podium.embedded.store import Passage, Record, Store, Write
 from podium.errors import ApiError
 from podium.kube import status
 from podium.kube.transport import Request
 
 DEFAULT_TIMEOUT = 3600.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+# An event is one of these, the object, and the end.
+_ADDED, _MODIFIED, _DELETED = (b'{"type":"%s","object":' % kind for kind in (b"ADDED", b"MODIFIED", b"DELETED"))
+_END = b"}\n"
 
 # From the record of an event, and whether it is the watch's first, to the encoded object that stands in it.
 Render = Callable[[Record, bool], bytes]
@@ -46,6 +50,8 @@ class Watch:
         self._filter = Filter(kind, request.param("labelSelector"), request.param("fieldSelector"))
         self._unfiltered = self._filter.everything
         self._render = render
+        self._shares = self._unfiltered and render is None
+        self._view = (kind.resource.api_version, namespace)
         self._first = True
         self._bucket = store.bucket(kind.storage)
         self._bookmarks = request.flag("allowWatchBookmarks")
@@ -92,6 +98,8 @@ class Watch:
         elif self._initial is not None:
             room = self._take_initial(lines, room)
         if self._initial is None and not self.finished and room > 0:
+            if self._shares and not lines:
+                return self._take_passage(limit)
             self._take_history(lines, room)
         return b"".join(lines)
 
@@ -117,14 +125,33 @@ class Watch:
         assert self._initial is not None
         for record in self._initial:
             if self._filter.admits(record):
-                lines.append(self._encode(b"ADDED", record))
-                room -= len(lines[-1])
+                room -= self._tell(lines, _ADDED, record)
                 if room <= 0:
                     return 0
         self._initial = None
         if self._ends_initial:
             lines.append(self._bookmark_line({INITIAL_EVENTS_END: "true"}))
         return room
+
+    def _take_passage(self, limit: int) -> bytes:
+        """What follows, as another watcher was given it just now, or else left for the others to find."""
+        bucket, start = self._bucket, self._position
+        known = bucket.passage
+        if (
+            known is not None
+            and known.start == start
+            and known.view == self._view
+            and (known.end == bucket.end or len(known.data) >= limit)
+            and start >= bucket.trimmed
+        ):
+            self._move_to(known.end)
+            return known.data
+        lines: list[bytes] = []
+        self._take_history(lines, limit)
+        data = b"".join(lines)
+        if data and not self.finished:
+            bucket.passage = Passage(self._view, start, self._position, data)
+        return data
 
     def _take_history(self, lines: list[bytes], room: int) -> None:
         bucket = self._bucket
@@ -133,51 +160,44 @@ class Watch:
             return
         history, index = bucket.history, self._position - bucket.trimmed
         while index < len(history) and room > 0:
-            line = self._line(history[index])
+            event = self._event(history[index])
             index += 1
-            if line:
-                lines.append(line)
-                room -= len(line)
-        self._position = bucket.trimmed + index
-        self._armed = self._position == bucket.end
-        if self._armed and bucket.closed:
+            if event is not None:
+                room -= self._tell(lines, *event)
+        self._move_to(bucket.trimmed + index)
+
+    def _move_to(self, position: int) -> None:
+        self._position = position
+        self._armed = position == self._bucket.end
+        if self._armed and self._bucket.closed:
             self.finished = True
 
-    def _line(self, write: Write) -> bytes:
-        """The event that a write is to this watcher; empty if it is none."""
+    def _event(self, write: Write) -> tuple[bytes, Record] | None:
+        """How the event begins that a write is to this watcher, and the object in it; None if it is none."""
         if self._namespace and write.new.namespace != self._namespace:
-            return b""
+            return None
         if self._unfiltered:
-            kind = b"DELETED" if write.deleted else b"ADDED" if write.old is None else b"MODIFIED"
-        else:
-            was = write.old is not None and self._filter.admits(write.old)
-            stays = not write.deleted and self._filter.admits(write.new)
-            if stays:
-                kind = b"MODIFIED" if was else b"ADDED"
-            elif was:
-                kind = b"DELETED"
-            else:
-                return b""
-            if kind == b"DELETED" and not write.deleted:
-                # It only left the selection: the reader gets what it knew, at the version of leaving.
-                assert write.old is not None
-                return self._encode(kind, _at_version(write.old, write.version))
-        if self._render is not None or not is_served_form(self._kind, write.new):
-            return self._encode(kind, write.new)
-        if write.lines is None:
-            write.lines = {}
-        line = write.lines.get(kind)
-        if line is None:
-            line = write.lines[kind] = self._encode(kind, write.new)
-        return line
+            return _DELETED if write.deleted else _ADDED if write.old is None else _MODIFIED, write.new
+        was = write.old is not None and self._filter.admits(write.old)
+        if not write.deleted and self._filter.admits(write.new):
+            return _MODIFIED if was else _ADDED, write.new
+        if not was:
+            return None
+        if write.deleted:
+            return _DELETED, write.new
+        # It only left the selection: the reader gets what it knew, at the version of leaving.
+        assert write.old is not None
+        return _DELETED, _at_version(write.old, write.version)
 
-    def _encode(self, kind: bytes, record: Record) -> bytes:
+    def _tell(self, lines: list[bytes], begin: bytes, record: Record) -> int:
+        """Adds an event's parts to those that will be joined; returns how many bytes they are."""
         if self._render is not None:
             data = self._render(record, self._first)
             self._first = False
         else:
             data = served_bytes(self._kind, record)
-        return b'{"type":"%s","object":%s}\n' % (kind, data)
+        lines += (begin, data, _END)
+        return len(begin) + len(data) + len(_END)
 
     def _bookmark_line(self, annotations: dict[str, str]) -> bytes:
         metadata: dict[str, object] = {"resourceVersion": str(self._store.version), "creationTimestamp": None}

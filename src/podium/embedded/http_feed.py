@@ -1,10 +1,11 @@
-"""Carries one feed (a watch, a followed log) to one client.
+"""Carries feeds (watches, followed logs) to their clients.
 
-A feed is pulled.  Its `on_ready` says that there is something; what is there is taken when it can be sent.  Two
+A feed is pulled.  Its `on_ready` says that there is something; what is there is taken when it can be sent.  Three
 rules bound the cost of many watchers on a busy cluster.  After a write the next one waits, the longer the more
 feeds there are, so that thousands of changes to dozens of watchers become a bounded number of writes; the first
-change after a silence leaves at once.  And nothing is taken while the client is not reading, so a stuck client
-holds a position in history and no memory.
+change after a silence leaves at once.  Feeds that are due at about the same time are written to in one round:
+watchers of the same things then stand at the same position, take the same bytes, and these are framed once.  And
+nothing is taken while the client is not reading, so a stuck client holds a position in history and no memory.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from podium.embedded.exchange import Feed
 from podium.embedded.http_encoding import LAST_CHUNK, encode_chunk
@@ -22,17 +25,73 @@ log = logging.getLogger(__name__)
 PACE = 0.01  # seconds between two writes to the same client, at least
 WRITES = 1000  # writes a second to all clients together, about
 PIECE = 1 << 18
+TURN = 1 << 20  # bytes of a round that are written before others get their turn
 
 
 class Pacer:
-    """How long a client waits for its next bytes: shared by all feeds of a server."""
+    """Writes to the feeds of a server, each as often as it may be, in common rounds."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.feeds = 0
+        self._loop = loop
+        self._due: dict[FeedSender, float] = {}
+        self._next_at = math.inf
+        self._next: asyncio.Handle | None = None
+        self._round: deque[FeedSender] = deque()
+        self._plain = self._framed = b""
 
     @property
     def pause(self) -> float:
         return max(PACE, self.feeds / WRITES)
+
+    def add(self, sender: FeedSender) -> None:
+        """A feed has something.  Called from the middle of another request's write: only schedules."""
+        if sender in self._due:
+            return
+        self._due[sender] = due = sender.written_at + self.pause
+        if due < self._next_at:
+            self._schedule(due)
+
+    def drop(self, sender: FeedSender) -> None:
+        self._due.pop(sender, None)
+
+    def chunk(self, data: bytes) -> bytes:
+        """The data framed; a piece that goes to many clients is framed once."""
+        if data is not self._plain:
+            self._plain, self._framed = data, encode_chunk(data)
+        return self._framed
+
+    def _schedule(self, at: float) -> None:
+        if self._next is not None:
+            self._next.cancel()
+        self._next_at = at
+        wait = at - self._loop.time()
+        call = self._loop.call_soon if wait <= 0 else partial(self._loop.call_later, wait)
+        self._next = call(self._begin)
+
+    def _begin(self) -> None:
+        """Collects a round.  Who is due a little later comes along, and from then on they stay together."""
+        horizon = self._loop.time() + self.pause / 2
+        chosen = [sender for sender, due in self._due.items() if due <= horizon]
+        for sender in chosen:
+            del self._due[sender]
+        self._next, self._next_at = None, math.inf
+        if self._due:
+            self._schedule(min(self._due.values()))
+        idle = not self._round
+        self._round.extend(chosen)
+        if idle:
+            self._write_some()
+
+    def _write_some(self) -> None:
+        now, written = self._loop.time(), 0
+        try:
+            while self._round and written < TURN:
+                written += self._round.popleft().flush(now)
+        finally:  # whatever one of them meets, the others are written to
+            self._plain = self._framed = b""
+            if self._round:
+                self._loop.call_soon(self._write_some)
 
 
 class FeedSender:
@@ -49,6 +108,7 @@ class FeedSender:
         on_end: Callable[[], None],
         bookmark_period: float,
     ) -> None:
+        self.written_at = -math.inf
         self._feed = feed
         self._head = head
         self._chunked = chunked
@@ -61,8 +121,6 @@ class FeedSender:
         self._ended = False
         self._failed = False
         self._dropped = False
-        self._flush_at: asyncio.Handle | None = None
-        self._written_at = -math.inf
         self._timers: list[asyncio.TimerHandle] = []
 
     @property
@@ -77,7 +135,7 @@ class FeedSender:
             self._timers.append(self._loop.call_later(self._feed.timeout, self.end))
         self._timers.append(self._loop.call_later(self._bookmark_period, self._tell))
         self._feed.on_ready(self._wake)
-        self._flush()
+        self.flush(self._loop.time())
 
     def pause(self) -> None:
         self._paused = True
@@ -98,41 +156,32 @@ class FeedSender:
         if self.started and not self._dropped:
             self._pacer.feeds -= 1
         self._dropped = True
-        if self._flush_at is not None:
-            self._flush_at.cancel()
+        self._pacer.drop(self)
         for timer in self._timers:
             timer.cancel()
         self._feed.close()
 
-    # --- inside --------------------------------------------------------------------------------------------
-
-    def _wake(self) -> None:
-        """There is something to take.  Called from the middle of another request's write: only schedules."""
-        if self._flush_at is not None or self._paused or self._ended:
-            return
-        wait = self._written_at + self._pacer.pause - self._loop.time()
-        if wait > 0:
-            self._flush_at = self._loop.call_later(wait, self._flush)
-        else:
-            self._flush_at = self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        if self._flush_at is not None:
-            self._flush_at.cancel()
-            self._flush_at = None
+    def flush(self, now: float) -> int:
+        """Writes what is there; returns how many bytes that were."""
         if self._paused or self._ended:
-            return
+            return 0
         data = self._take()
         if not data and (self._feed.finished or self._failed):
             self._finish(b"")
-            return
+            return 0
         if data or self._head:
-            self._write(data)
-        if data:
-            # Only an empty take proves that everything was taken, and only then the feed calls again.
-            if len(data) >= PIECE // 2:
-                self._written_at = -math.inf  # a long backlog: go on at once, after the others had their turn
+            self._write(data, now)
+        if len(data) >= PIECE:
+            self.written_at = -math.inf  # a long backlog: go on at once, after the others had their turn
+        if len(data) >= PIECE or self._feed.finished:
             self._wake()
+        return len(data)
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        if not self._paused and not self._ended:
+            self._pacer.add(self)
 
     def _tell(self) -> None:
         """A bookmark: how far the client is when nothing else told it so."""
@@ -140,11 +189,11 @@ class FeedSender:
         if self._paused:
             return
         data = self._take()
-        if len(data) < PIECE // 2 and not self._feed.finished and not self._failed:
+        if len(data) < PIECE and not self._feed.finished and not self._failed:
             data += self._feed.bookmark()
         if data:
-            self._write(data)
-            self._wake()
+            self._write(data, self._loop.time())
+        self._wake()
 
     def _take(self) -> bytes:
         """A feed that fails ends, as a request that fails is answered: the client asks anew."""
@@ -155,22 +204,22 @@ class FeedSender:
             self._failed = True
             return b""
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes, now: float) -> None:
         assert self._transport is not None
         head, self._head = self._head, b""
         if not data:
             self._transport.write(head)
             return
-        self._written_at = self._loop.time()
+        self.written_at = now
         if self._chunked:
-            self._transport.write(head + encode_chunk(data))
+            self._transport.write(head + self._pacer.chunk(data))
         else:
             self._transport.write(head + data)
 
     def _finish(self, data: bytes) -> None:
         self._ended = True
         if data or self._head:
-            self._write(data)
+            self._write(data, self._loop.time())
         if self._chunked:
             assert self._transport is not None
             self._transport.write(LAST_CHUNK)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote
 import httptools
 import msgspec
 
-from podium.embedded.access import Gate, refusal
+from podium.embedded.access import Gate, is_public, refusal
 from podium.errors import ApiError
 from podium.kube.transport import JSON, Request
 
@@ -62,11 +62,13 @@ class Reader:
         self.begun = False  # a request has begun and is not yet complete
         self._gate = gate
         self._sink = sink
+        self._admitted: tuple[bytes, ...] | None = None  # what the last request showed that was let in
         self._parser = httptools.HttpRequestParser(self)
         self._reset()
 
     def _reset(self) -> None:
         self._url = b""
+        self._path = ""
         self._headers: dict[bytes, bytes] = {}
         self._head_size = 0
         self._head_done = False
@@ -117,14 +119,10 @@ class Reader:
             raise ValueError("head too large")  # stops the parser; the answer is on its way
         self._head_done = True
         headers = self._headers
-        self._refused = refusal(
-            self._gate,
-            path=_path(self._url),
-            host=_text(headers.get(b"host", b"")),
-            origin=_text(headers.get(b"origin", b"")),
-            authorization=_text(headers.get(b"authorization", b"")),
-        )
-        if headers.get(b"content-length", b"0").isdigit() and int(headers.get(b"content-length", b"0")) > MAX_BODY:
+        self._path = _path(self._url)
+        self._refused = self._judge()
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > MAX_BODY:
             self._give_up(self._refused or _too_large())
             raise ValueError("body too large")
         if headers.get(b"expect", b"").lower() == b"100-continue":
@@ -148,6 +146,18 @@ class Reader:
 
     # --- helpers -------------------------------------------------------------------------------------------
 
+    def _judge(self) -> ApiError | None:
+        """Why the request may not come in.  One that shows what its predecessor showed is not looked at again."""
+        headers = self._headers
+        shown = tuple([headers.get(name, b"") for name in (b"host", b"origin", b"authorization")])
+        if shown == self._admitted:
+            return None
+        host, origin, authorization = map(_text, shown)
+        refused = refusal(self._gate, path=self._path, host=host, origin=origin, authorization=authorization)
+        if refused is None and not is_public(self._path):
+            self._admitted = shown
+        return refused
+
     def _check_head(self) -> None:
         if self._head_size > MAX_HEAD:
             error = ApiError(431, "RequestHeaderFieldsTooLarge", f"the headers exceed {MAX_HEAD} bytes")
@@ -161,10 +171,10 @@ class Reader:
 
     def _incoming(self, refused: ApiError | None, *, close: bool, linger: bool) -> Incoming:
         headers = self._headers
-        path, _, query = self._url.partition(b"?")
+        query = self._url.partition(b"?")[2]
         request = Request(
             method=self._parser.get_method().decode(),
-            path=_path(path),
+            path=self._path or _path(self._url),
             query=tuple(parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True)) if query else (),
             body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
             content_type=_text(headers.get(b"content-type", b"")) or JSON,

@@ -9,9 +9,14 @@ from typing import Protocol
 
 from podium.embedded.exchange import Feed, Held, Reply
 from podium.errors import StorageError, TransportError
-from podium.kube.transport import Request, Response, Stream
+from podium.kube.transport import Request, Response, Stream, cut_lines
 
 BOOKMARK_SECONDS = 60.0
+
+# Between two looks at a feed in which something happens all the time: every look has a machine take in what is
+# new and decide again, so it should find more than one change.  The first change after a silence is seen at once.
+PACE = 0.004
+PIECE = 1 << 18
 
 
 class Durable(Protocol):
@@ -70,6 +75,9 @@ class _Whole:
     async def lines(self) -> AsyncIterator[bytes]:
         yield self._body
 
+    async def batches(self) -> AsyncIterator[list[bytes]]:
+        yield [self._body]
+
 
 class _Lines:
     """A feed as lines."""
@@ -80,28 +88,33 @@ class _Lines:
         self._feed = feed
 
     async def lines(self) -> AsyncIterator[bytes]:
+        async for batch in self.batches():
+            for line in batch:
+                yield line
+
+    async def batches(self) -> AsyncIterator[list[bytes]]:
         ready = asyncio.Event()
         feed = self._feed
         feed.on_ready(ready.set)
-        ends = asyncio.get_running_loop().time() + feed.timeout
+        rest = b""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + feed.timeout
         while True:
             ready.clear()
-            chunk = feed.take()
-            for line in chunk.splitlines():
-                yield line
-            if chunk:
-                await asyncio.sleep(0)  # a long history must not hold the loop
+            piece = feed.take(PIECE)
+            if piece:
+                lines, rest = cut_lines(rest + piece)
+                yield lines
+                await asyncio.sleep(PACE if len(piece) < PIECE else 0)  # a long history must not hold the loop
                 continue
             if feed.finished:
-                return
-            left = ends - asyncio.get_running_loop().time()
-            if left <= 0:
-                for line in feed.bookmark().splitlines():
-                    yield line
+                if rest:
+                    yield [rest]
                 return
             try:
-                async with asyncio.timeout(min(left, BOOKMARK_SECONDS)):
+                async with asyncio.timeout(min(ends - loop.time(), BOOKMARK_SECONDS)):
                     await ready.wait()
             except TimeoutError:
-                for line in feed.bookmark().splitlines():
-                    yield line
+                yield cut_lines(feed.bookmark())[0]
+                if loop.time() >= ends:
+                    return

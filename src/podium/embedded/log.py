@@ -34,6 +34,10 @@ VERSION_GAP = 100_000
 # from a busy loop, so a batch must be a handful of steps and not a row each.
 _ROWS_A_STATEMENT = 128
 
+# Commits begin at least so far apart: two threads have to wake up for each, and a stream of single writes would
+# have that done for every one of them.  A write after a pause is committed at once.
+GATHER_SECONDS = 0.004
+
 _SCHEMA = f"""
 BEGIN;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -184,8 +188,10 @@ class SqliteLog:
 
     def _write(self) -> None:
         written = 0
+        began = -GATHER_SECONDS
         while True:
             self._work.wait()
+            time.sleep(max(0.0, began + GATHER_SECONDS - time.perf_counter()))
             self._work.clear()
             closing = self._closing
             batch = [self._queue.popleft() for _ in range(len(self._queue))]

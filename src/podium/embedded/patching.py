@@ -30,10 +30,17 @@ def patch(
     if media not in known:
         raise status.unsupported_media_type(media, known)
     record = objects.require(kind, *key)
+    body = _decode(request)
+    by_itself = not subresource and objects.judges_metadata_by_itself(kind)
+    if by_itself and names_metadata_alone(media, body):
+        before = to_served(kind, record.outline())
+        metadata = apply(before, media, body, kind)["metadata"]
+        if engine.is_clean({"metadata": metadata}, kind.schema):
+            return objects.update_metadata(kind, record, before, metadata, dry_run=dry_run), []
     before = to_served(kind, record.document())
-    after = apply(before, media, _decode(request), kind)
+    after = apply(before, media, body, kind)
     metadata = after["metadata"]
-    slight = not subresource and concerns_metadata_alone(after, before)
+    slight = by_itself and concerns_metadata_alone(after, before)
     if slight and engine.is_clean({"metadata": metadata}, kind.schema):
         return objects.update_metadata(kind, record, before, metadata, dry_run=dry_run), []
     after = decoding.check_type_meta(after, kind)
@@ -47,6 +54,11 @@ def patch(
     warnings = decoding.check_fields(after, kind, validation)
     result = objects.update(kind, key, after, subresource=subresource, dry_run=dry_run, patched=True)
     return result, warnings
+
+
+def names_metadata_alone(media: str, body: Any) -> bool:
+    """Whether a patch says nothing of anything else: then the rest of the object need not even be decoded."""
+    return media in (MERGE_PATCH, STRATEGIC_PATCH) and isinstance(body, dict) and body.keys() == {"metadata"}
 
 
 def concerns_metadata_alone(after: Document, before: Document) -> bool:

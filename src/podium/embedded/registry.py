@@ -64,16 +64,19 @@ class Registry:
     def __init__(self, kinds: Iterable[Kind] = ()) -> None:
         self.version = 0
         self._kinds: dict[tuple[str, str, str], Kind] = {}
+        self._groups: set[str] = set()
         for kind in kinds:
             self.add(kind)
 
     def add(self, kind: Kind) -> None:
         resource = kind.resource
         self._kinds[resource.group, resource.version, resource.plural] = kind
+        self._groups.add(resource.group)
         self.version += 1
 
     def remove(self, resource: Resource) -> None:
         self._kinds.pop((resource.group, resource.version, resource.plural), None)
+        self._groups = {group for group, _, _ in self._kinds}
         self.version += 1
 
     @property
@@ -82,7 +85,7 @@ class Registry:
         return {kind.storage for kind in self._kinds.values() if not kind.custom and "watch" in kind.verbs}
 
     def serves(self, group: str) -> bool:
-        return any(each == group for each, _, _ in self._kinds)
+        return group in self._groups
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         return self._kinds.get((group, version, plural))

@@ -45,6 +45,16 @@ class Record(msgspec.Struct, gc=False):
         decoded: Document = msgspec.json.decode(self.data)
         return decoded
 
+    def outline(self) -> Document:
+        """The same with nothing but type and metadata decoded: the rest is encoded, and will be as it is."""
+        outline: Document = _raw_fields.decode(self.data)
+        for field in ("apiVersion", "kind", "metadata"):
+            outline[field] = msgspec.json.decode(outline[field])
+        return outline
+
+
+_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
 
 class Write(msgspec.Struct, gc=False):
     """One entry of the history.  `new` of a deletion is the object's last state with the deletion's version."""
@@ -53,7 +63,15 @@ class Write(msgspec.Struct, gc=False):
     old: Record | None
     new: Record
     deleted: bool
-    lines: dict[bytes, bytes] | None = None  # encoded watch events by type, shared by all watchers
+
+
+class Passage(msgspec.Struct, frozen=True, gc=False):
+    """A stretch of the history as watch events.  `view` tells which ones: the API version and the namespace."""
+
+    view: tuple[str, str]
+    start: int
+    end: int
+    data: bytes
 
 
 class Log(Protocol):
@@ -72,6 +90,7 @@ class Bucket:
         self.oldest = 0  # watches from this version on can be served
         self.listeners: list[Callable[[], None]] = []
         self.closed = False  # the resource is no longer served
+        self.passage: Passage | None = None  # what was read last: other watchers will ask for the same
         self._bytes = 0
 
     @property
@@ -81,7 +100,7 @@ class Bucket:
 
     def remember(self, write: Write) -> None:
         self.history.append(write)
-        self._bytes += _weight(write)
+        self._bytes += len(write.new.data)
         if self._bytes > HISTORY_BYTES and len(self.history) > HISTORY_ENTRIES:
             self._trim()
 
@@ -92,7 +111,7 @@ class Bucket:
         del self.history[:count]
         self.trimmed += count
         self.oldest = dropped[-1].version
-        self._bytes -= sum(map(_weight, dropped))
+        self._bytes -= sum(len(write.new.data) for write in dropped)
 
     def position_after(self, version: int) -> int | None:
         """Where a watch from `version` begins to read; None if that part of the history is gone."""
@@ -116,11 +135,6 @@ class Bucket:
         for write in self.history[position - self.trimmed :]:
             then.setdefault(write.new.key, write.old)
         return then
-
-
-def _weight(write: Write) -> int:
-    """Bytes that an entry keeps alive: its document, and the encoded event for the watchers."""
-    return 2 * len(write.new.data)
 
 
 class Store:

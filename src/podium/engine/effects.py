@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from podium.core.model import Task
+from podium.dialects.kubernetes.devices import index_of
 from podium.kube.changes import Create, Delete, Patch, Read
-from podium.kube.resources import PODS
+from podium.kube.resources import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from podium.kube.times import format_time
 from podium.kube.transport import STRATEGIC_PATCH
+from podium.kube.volume_matching import BOUND_BY_CONTROLLER, SELECTED_NODE, reference_to
+from podium.kube.wire import PersistentVolume, PersistentVolumeClaim
 
 Document = dict[str, Any]
 
@@ -18,8 +22,9 @@ GANG_PLAN = "podium.dev/gang-plan"
 def binding(task: Task, node: str, plan: str) -> Create:
     """Gives a pod its node.
 
-    The plan travels with the binding: the server copies its annotations onto the pod in the same write, so a
-    scheduler that starts anew can tell from the pods alone that a gang was bound half.
+    The plan travels with the binding, and so does which of the node's GPUs it has: the server copies a binding's
+    annotations onto the pod in the same write, so a scheduler that starts anew can tell from the pods alone that
+    a gang was bound half, and what of each GPU is free.
     """
     document: Document = {
         "apiVersion": "v1",
@@ -28,7 +33,7 @@ def binding(task: Task, node: str, plan: str) -> Create:
             "name": task.name,
             "namespace": task.namespace,
             "uid": task.id,
-            "annotations": {GANG_PLAN: plan},
+            "annotations": {GANG_PLAN: plan, **index_of(task.devices)},
         },
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     }
@@ -67,11 +72,11 @@ def nomination(task: Task, node: str) -> Patch:
 
 
 def unschedulable(task: Task, sentence: str, now: float) -> Patch:
-    """Tells on the pod why it waits."""
+    """Tells on the pod why it waits.  Behind a gate it is not for a lack of nodes: no node would help."""
     condition = {
         "type": "PodScheduled",
         "status": "False",
-        "reason": "Unschedulable",
+        "reason": "SchedulingGated" if task.gated and task.quota_gate else "Unschedulable",
         "message": sentence,
         "lastTransitionTime": format_time(now),
     }
@@ -86,6 +91,29 @@ def unschedulable(task: Task, sentence: str, now: float) -> Patch:
     )
 
 
+def ungated(task: Task, gates: Iterable[str]) -> Patch:
+    """Lifts gates."""
+    lifted = [{"$patch": "delete", "name": name} for name in gates]
+    patch = {"spec": {"schedulingGates": lifted}}
+    return Patch(PODS, task.namespace, task.name, patch, content_type=STRATEGIC_PATCH, uid=task.id)
+
+
 def question(task: Task) -> Read:
     """How the pod stands: asked when the outcome of a write is not known."""
     return Read(PODS, task.namespace, task.name, task.id)
+
+
+def selected_node(claim: PersistentVolumeClaim, node: str) -> Patch:
+    """Names the node that a volume is to be made for; the provisioner of the claim's class acts on it."""
+    patch = {"metadata": {"annotations": {SELECTED_NODE: node}}}
+    return Patch(PERSISTENTVOLUMECLAIMS, claim.namespace, claim.name, patch, uid=claim.uid)
+
+
+def promised_volume(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Patch:
+    """Gives a free volume to a claim, under its version: whoever comes second is refused."""
+    patch: Document = {"spec": {"claimRef": reference_to(claim)}}
+    if volume.spec.claim_ref is None:
+        # Where a user had promised it, it stays the user's doing.
+        patch["metadata"] = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
+    version = volume.metadata.resource_version
+    return Patch(PERSISTENTVOLUMES, "", volume.name, patch, uid=volume.uid, resource_version=version)

@@ -1,4 +1,4 @@
-"""What the scheduler says in the API: why pods wait, how groups stand, what queues hold.
+"""What the scheduler says in the API: why pods wait, where they went, how groups stand, what queues hold.
 
 It speaks when something changed that a reader would want to know: another reason, another limiting party, another
 phase.  Numbers alone are told again once a minute at the most.  And it yields to binds: what is to be said waits
@@ -7,24 +7,35 @@ in a queue with a budget, the latest word on an object replacing the one before 
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Container, Iterable
+from itertools import islice
 
 import msgspec
 
-from podium.core.decisions import Bind, Decision, Evict, GangPhase, Nominate, Refuse
-from podium.core.model import HOLDING, Gang, State, Task
+from podium.core.decisions import Bind, Decision, Evict, Failure, GangPhase, Nominate, QueueFault, Refuse
+from podium.core.model import Gang, Phase, QuotaGate, State, Task
 from podium.dialects.dialect import Verdict
 from podium.engine import effects
 from podium.engine.world import World
-from podium.kube.changes import Patch
-from podium.reasons import Refusal
+from podium.kube.changes import Change, Create
+from podium.kube.events import NORMAL, WARNING, Recorder, Regarding, regarding
+from podium.kube.resources import PODS, Resource
+from podium.kube.wire import Object
+from podium.reasons import GROUP_AWAITED, Refusal
+
+log = logging.getLogger(__name__)
 
 WORDS_A_SECOND = 50.0
 REPEAT_SECONDS = 60.0
 QUEUE_SECONDS = 1.0  # between two counts of what queues hold
+AWAITED_SECONDS = 5.0  # how long the controllers may take for the group of a new pod before that is told
+GROUP_SECONDS = 1.0  # between two reports on how far the pods of groups have come
+LONGEST_LINE = 1000  # words waiting beyond which good news is no longer told
 
-# (resource's plural, namespace, name): what a word is about.
+COMPONENT = "podium-scheduler"
+
+# (resource, namespace, name): the object that a word is about, or that it is.
 About = tuple[str, str, str]
 
 
@@ -41,59 +52,168 @@ class Voice:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._waiting: OrderedDict[About, Patch] = OrderedDict()
+        self._recorder = Recorder(COMPONENT)
+        self._waiting: dict[About, Change] = {}
+        self._spoken: dict[About, Change] = {}  # under way
+        self._at_once: dict[About, Change] = {}  # what others wait for: a group that was let in gets its pods
         self._told: dict[str, _Told] = {}
+        self._groups_told: dict[str, str] = {}
+        self._blamed: dict[str, set[str]] = {}  # by object: the sentences that it knows
         self._budget = WORDS_A_SECOND
         self._refilled = 0.0
         self._turns = 0
         self._counted = 0.0
+        self._followed = 0.0
+        self._awaiting: dict[str, float] = {}  # new pods without their group, and when to tell
+        self._complained: dict[str, float] = {}  # when a failure was last logged, by who failed
 
-    def turn_ended(self, decisions: Iterable[Decision], now: float) -> None:
-        """Takes in what a turn decided and refused."""
-        self._turns += 1
+    # --- what there is to say ----------------------------------------------------------------------------------
+
+    def heard(self, decisions: Iterable[Decision], now: float) -> None:
+        """Takes in what a step of a turn decided and refused."""
         verdicts: dict[str, Verdict] = {}
-        concerned: set[str] = set()
+        concerned: dict[str, None] = {}
+        phases: set[str] = set()
         cluster = self._world.cluster
         for decision in decisions:
             if isinstance(decision, Refuse):
                 verdicts.setdefault(decision.gang, Verdict(decision.refusal, decision.task))
-                concerned.add(decision.gang)
+                concerned[decision.gang] = None
             elif isinstance(decision, GangPhase):
-                concerned.add(decision.gang)
+                concerned[decision.gang] = None
+                phases.add(decision.gang)
+            elif isinstance(decision, Failure):
+                self._complain(decision, now)
             elif isinstance(decision, Bind | Evict | Nominate):
-                concerned.add(cluster.tasks[decision.task].gang.id)
+                concerned[cluster.tasks[decision.task].gang.id] = None
+            if isinstance(decision, QueueFault):
+                self._blame_queue(decision, now)
+            if isinstance(decision, Evict):
+                task = cluster.tasks[decision.task]
+                self._event(_pod(task), NORMAL, "Preempted", decision.why, now)
         for id in concerned:
             gang = cluster.gangs.get(id)
             if gang is None:
                 continue
-            verdict = verdicts.get(id)
-            self._speak_of_group(gang, verdict, now)
+            # A group that was let in knows that its pods are yet to come; one that was not must learn why.
+            verdict = verdicts.get(id) if gang.tasks or gang.phase is Phase.PENDING else None
+            grouped = self._speak_of_group(gang, verdict, now, at_once=id in phases)
             if verdict is not None:
                 for task in gang.tasks.values():
-                    if task.state is State.PENDING and not task.gated:
-                        self._speak_of_pod(task, verdict.refusal, now)
+                    held_back = task.gated and task.quota_gate is not QuotaGate.CLOSED
+                    if task.state is State.PENDING and not held_back and task.id not in self._world.refused:
+                        self._speak_of_pod(task, verdict.refusal, now, event=not grouped)
+
+    def bad_objects(self, profiles: Container[str], now: float) -> None:
+        """Tells what is wrong with objects themselves: on pods of the profiles, and in events on others."""
+        for task, profile, refusal in self._world.take_retold():
+            if profile not in profiles:
+                continue
+            self._awaiting.pop(task.id, None)
+            if refusal is not None and refusal.reason == GROUP_AWAITED and now < task.created + AWAITED_SECONDS:
+                self._awaiting[task.id] = task.created + AWAITED_SECONDS
+            elif refusal is not None:
+                self._speak_of_pod(task, refusal, now, event=True)
+            else:
+                self._waiting.pop((PODS.group_resource, task.namespace, task.name), None)
+        while self._awaiting and (first := next(iter(self._awaiting.items())))[1] <= now:
+            del self._awaiting[first[0]]
+            waits, why = self._world.cluster.tasks.get(first[0]), self._world.refused.get(first[0])
+            if waits is not None and why is not None:
+                self._speak_of_pod(waits, why, now, event=True)
+        for fault in self._world.take_faults():
+            self._blame(fault.resource, fault.obj, fault.refusal, now)
+
+    def _blame(self, resource: Resource, obj: Object, refusal: Refusal, now: float) -> None:
+        """Once for each sentence: an object may be written often, and a bad one every time."""
+        sentence = str(refusal)
+        told = self._blamed.setdefault(obj.uid, set())
+        if sentence not in told:
+            told.add(sentence)
+            self._event(regarding(resource, obj), WARNING, refusal.code, sentence, now)
+
+    def turn_ended(self, now: float) -> None:
+        self._turns += 1
         self._count_queues(now)
+
+    def progress(self, now: float) -> None:
+        """Now and then: how far the pods of groups have come.  Of those that wait for a place, turns tell."""
+        if not self._world.moved or now < self._followed + GROUP_SECONDS:
+            return
+        self._followed = now
+        for id in self._world.take_moved():
+            gang = self._world.cluster.gangs.get(id)
+            if gang is not None and not (gang.counts[State.PENDING] and gang.ready < max(1, gang.minimum)):
+                self._speak_of_group(gang, None, now)
+
+    def _blame_queue(self, fault: QueueFault, now: float) -> None:
+        for resource, kind in self._world.queues.items():
+            for obj in self._world.cache.all(resource):
+                if kind.id(obj.name) == fault.queue:
+                    self._blame(resource, obj, fault.refusal, now)
+
+    def bound(self, task: Task, now: float) -> None:
+        """A pod has its node.  In a burst of binds it goes without saying: the pod itself tells."""
+        if task.row >= 0 and len(self._waiting) < LONGEST_LINE:
+            node = self._world.cluster.nodes.name(task.row)
+            told = f"Successfully assigned {task.namespace}/{task.name} to {node}"
+            self._event(_pod(task), NORMAL, "Scheduled", told, now)
 
     def forget(self, task: str) -> None:
         self._told.pop(task, None)
+        self._blamed.pop(task, None)
 
-    def take(self, now: float) -> list[Patch]:
+    # --- saying it ---------------------------------------------------------------------------------------------
+
+    def take(self, now: float) -> list[Change]:
         """As many words as the budget allows now."""
         self._budget = min(WORDS_A_SECOND, self._budget + (now - self._refilled) * WORDS_A_SECOND)
         self._refilled = now
-        words: list[Patch] = []
-        while self._waiting and self._budget >= 1:
-            words.append(self._waiting.popitem(last=False)[1])
-            self._budget -= 1
-        return words
+        words = self._let_out(self._at_once, len(self._at_once))
+        # Times are large numbers, and what is due to the moment may come out a little short of one.
+        told = self._let_out(self._waiting, int(self._budget + 0.001))
+        self._budget -= len(told)
+        return words + told
+
+    def _let_out(self, words: dict[About, Change], count: int) -> list[Change]:
+        """The first words of a line, but none about an object of which another one is under way: of two, a server
+        might see the last one first."""
+        first = islice(words, count + len(self._spoken))
+        ready = [about for about in first if about not in self._spoken][:count]
+        self._spoken |= {about: words[about] for about in ready}
+        return [words.pop(about) for about in ready]
+
+    def answered(self, change: Change, *, lost: bool) -> None:
+        """A word has arrived: the next one on the same object may go.  One that was lost is said again."""
+        about = _about(change)
+        if self._spoken.get(about) is change:
+            del self._spoken[about]
+            if lost and about not in self._at_once:
+                self._waiting.setdefault(about, change)
+
+    @property
+    def waiting(self) -> int:
+        """How many words wait for their turn."""
+        return len(self._waiting)
 
     def next_wake(self, now: float) -> float | None:
-        if not self._waiting:
-            return None
-        missing = max(0.0, 1 - self._budget)
-        return max(now, self._refilled + missing / WORDS_A_SECOND)
+        if any(about not in self._spoken for about in self._at_once):
+            return now
+        times = [next(iter(self._awaiting.values()))] if self._awaiting else []
+        if self._world.moved:
+            times.append(self._followed + GROUP_SECONDS)
+        if any(about not in self._spoken for about in self._waiting):
+            times.append(self._refilled + max(0.0, 1 - self._budget) / WORDS_A_SECOND)
+        return max(now, min(times)) if times else None
 
-    def _speak_of_pod(self, task: Task, refusal: Refusal, now: float) -> None:
+    def _complain(self, failure: Failure, now: float) -> None:
+        """The log gets the trace of what a plugin raised; it would raise it in every turn."""
+        if now >= self._complained.get(failure.who, float("-inf")) + REPEAT_SECONDS:
+            self._complained[failure.who] = now
+            log.error("%s failed: %s\n%s", failure.who, failure.error, failure.trace)
+
+    def _speak_of_pod(self, task: Task, refusal: Refusal, now: float, *, event: bool) -> None:
+        """In a condition, on every member; in an event only where there is no group to carry it."""
         last = self._told.get(task.id)
         sentence = str(refusal)
         known = last is not None and last.code == refusal.code
@@ -101,41 +221,78 @@ class Voice:
             return
         self._told[task.id] = _Told(refusal.code, sentence, now)
         self._say(effects.unschedulable(task, sentence, now))
+        if event:
+            self._event(_pod(task), WARNING, "FailedScheduling", sentence, now)
 
-    def _speak_of_group(self, gang: Gang, verdict: Verdict | None, now: float) -> None:
+    def _speak_of_group(self, gang: Gang, verdict: Verdict | None, now: float, *, at_once: bool = False) -> bool:
+        """Whether there is a group object that can carry what is to be said."""
         for resource, kind in self._world.groups.items():
             obj = self._world.cache.get(resource, gang.namespace, gang.name)
-            if obj is not None and kind.id(gang.namespace, gang.name) == gang.id:
-                patch = kind.patch(obj, gang, verdict, f"turn-{self._turns}", now)
-                if patch is not None:
-                    self._say(patch)
+            if obj is None or kind.id(gang.namespace, gang.name) != gang.id:
+                continue
+            patch = kind.patch(obj, gang, verdict, f"turn-{self._turns}", now)
+            if patch is not None:
+                self._say(patch, at_once=at_once)
+            code = verdict.refusal.code if verdict is not None else ""
+            if verdict is not None and self._groups_told.get(gang.id) != code:
+                self._event(regarding(resource, obj), WARNING, "Unschedulable", str(verdict.refusal), now)
+            self._groups_told[gang.id] = code
+            return True
+        return False
 
     def _count_queues(self, now: float) -> None:
         if not self._world.queues or now < self._counted + QUEUE_SECONDS:
             return
         self._counted = now
-        held = held_by_queue(self._world)
+        accounts, names = self._world.cluster.accounts, self._world.cluster.dimensions.names
         for resource, kind in self._world.queues.items():
             for obj in self._world.cache.all(resource):
-                patch = kind.patch(obj, held.get(kind.id(obj.name), {}))
+                account = accounts.queues.get(kind.id(obj.name))
+                held = {} if account is None else account.held
+                patch = kind.patch(obj, {names[column]: amount for column, amount in held.items() if amount})
                 if patch is not None:
                     self._say(patch)
 
-    def _say(self, patch: Patch) -> None:
-        about = (patch.resource.plural, patch.namespace, patch.name)
-        self._waiting[about] = patch
+    def _event(self, about: Regarding, type: str, reason: str, message: str, now: float) -> None:
+        change = self._recorder.record(about, type, reason, message, now)
+        if change is not None:
+            self._say(change)
+
+    def _say(self, change: Change, *, at_once: bool = False) -> None:
+        about = _about(change)
+        if at_once or about in self._at_once:
+            self._waiting.pop(about, None)
+            self._at_once[about] = change
+        else:
+            self._waiting[about] = change
 
 
-def held_by_queue(world: World) -> dict[str, Mapping[str, int]]:
-    """What the tasks of each queue hold, by resource."""
-    names = world.cluster.dimensions.names
-    held: dict[str, dict[str, int]] = {}
-    for gang in world.cluster.gangs.values():
-        if not gang.count(HOLDING):
-            continue
-        sums = held.setdefault(gang.queue, {})
-        for task in gang.tasks.values():
-            if task.state in HOLDING:
-                for column, amount in task.cls.request.pairs:
-                    sums[names[column]] = sums.get(names[column], 0) + amount
-    return dict(held)
+class Silence(Voice):
+    """Says nothing, for whoever watches the model itself: a simulation.  What fails is still complained of."""
+
+    def heard(self, decisions: Iterable[Decision], now: float) -> None:
+        for decision in decisions:
+            if isinstance(decision, Failure):
+                self._complain(decision, now)
+
+    def bad_objects(self, profiles: Container[str], now: float) -> None:
+        self._world.take_retold()
+        self._world.take_faults()
+
+    def bound(self, task: Task, now: float) -> None:
+        return
+
+    def turn_ended(self, now: float) -> None:
+        return
+
+    def progress(self, now: float) -> None:
+        self._world.take_moved()
+
+
+def _about(change: Change) -> About:
+    name = change.document["metadata"]["name"] if isinstance(change, Create) else change.name
+    return change.resource.group_resource, change.namespace, name
+
+
+def _pod(task: Task) -> Regarding:
+    return Regarding(PODS, task.namespace, task.name, task.id)

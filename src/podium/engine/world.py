@@ -1,43 +1,82 @@
 """Keeps the model in step with the API: observed objects in, facts for the core out.
 
 Everything is level-triggered.  An object is read anew whenever it, or something it is read with, changes: a pod
-with its claims, a node with its drivers, a group with the priority classes.
+with its claims, a node with its drivers, a group with the priority classes.  What many pods are read with may
+change often, so they are marked, and read again before the next turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from podium.core.cluster import Cluster
-from podium.core.model import Queue, State
+from podium.core.cluster import Cluster, GangFacts
+from podium.core.model import HOLDING, ON_NODE, Queue, State, Task, TaskClass
 from podium.dialects.dialect import Dialect, GroupKind, QueueKind
 from podium.dialects.kubernetes.nodes import read_node
-from podium.dialects.kubernetes.policies import Priorities, object_id, read_budget, read_quota
+from podium.dialects.kubernetes.policies import (
+    Priorities,
+    namespace_weights,
+    object_id,
+    read_budget,
+    read_quota,
+)
 from podium.dialects.kubernetes.translate import PodReader
+from podium.engine.attention import News
 from podium.engine.effects import GANG_PLAN
 from podium.engine.flights import Bound
 from podium.engine.recovery import Plan, read_plan
 from podium.kube import resources as r
-from podium.kube.cache import Cache
+from podium.kube.cache import Cache, Key, claims_of, key_of
 from podium.kube.resources import Resource
 from podium.kube.wire import (
     CSINode,
     Namespace,
     Node,
     Object,
+    PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
     PriorityClass,
     ResourceQuota,
 )
+from podium.reasons import GROUP_AWAITED, NO_GANG, Refusal, refuse
 
 # What pods are read with beside themselves.
 _STORAGE = (r.PERSISTENTVOLUMECLAIMS, r.PERSISTENTVOLUMES, r.STORAGECLASSES)
 
 # The queue of pods whose profile has none of its own.
 NO_QUEUE = Queue("", "none")
+
+
+class _Standing(msgspec.Struct, frozen=True):
+    """What others, or its own gang, may mind about a task."""
+
+    state: State
+    row: int
+    cls: TaskClass
+    gang: str
+    role: str
+    labels: Mapping[str, str]
+    priority: int
+    gated: bool
+
+
+def _standing(task: Task | None) -> _Standing | None:
+    if task is None:
+        return None
+    return _Standing(
+        task.state, task.row, task.cls, task.gang.id, task.role, task.labels, task.priority, task.gated
+    )
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """An object that cannot be worked with, or not wholly."""
+
+    resource: Resource
+    obj: Object
+    refusal: Refusal
 
 
 class World:
@@ -51,13 +90,24 @@ class World:
         self.queues: dict[Resource, QueueKind] = {k.resource: k for d in dialects for k in d.queues}
         marks = [dialect.marks for dialect in dialects if dialect.marks is not None]
         defaults = {name: queue for dialect in dialects for name, queue in dialect.default_queues.items()}
-        self._reader = PodReader(marks, defaults, self.cache)
+        self.reader = PodReader(marks, defaults, self.cache)
         self._priorities = Priorities()
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
         self._profiles: dict[str, str] = {}  # of gangs, as their members say it
+        self._group_facts: dict[str, GangFacts] = {}
+        self._claiming: dict[str, Key] = {}  # pods that wait, and have claims
+        self._stale: dict[Key, None] = {}  # pods to be read again, in order
+        self._volumes_moved = False
+        self._quotas_moved = False
+        self.refused: dict[str, Refusal] = {}  # pods that can never be placed as they are, by task
+        self._retold: dict[str, None] = {}  # those of which that is news, in order
+        self._faults: list[Fault] = []
+        self.news = News()
+        self.moved: dict[str, None] = {}  # gangs with members that stand otherwise than when last told of
         self.views: dict[Resource, type[Object]] = {
             definition.resource: definition.view for dialect in dialects for definition in dialect.definitions
         }
+        self.views |= {resource: view for dialect in dialects for resource, view in dialect.views.items()}
         self.resources: set[Resource] = {
             r.PODS,
             r.NODES,
@@ -71,10 +121,20 @@ class World:
             *self.queues,
         }
 
-    def observe(self, resource: Resource, obj: Object, sent: Mapping[str, Bound]) -> bool:
-        """Takes an object in; whether a decision may come out differently now."""
+    def take_moved(self) -> dict[str, None]:
+        """The gangs whose members have come further, or gone, since the last time."""
+        moved, self.moved = self.moved, {}
+        return moved
+
+    def take_news(self) -> News:
+        """What has happened since the last time."""
+        news, self.news = self.news, News()
+        return news
+
+    def observe(self, resource: Resource, obj: Object, sent: Mapping[str, Bound]) -> None:
+        """Takes an object in."""
         if self.cache.apply(resource, obj) is obj:
-            return False  # older than what is known
+            return  # older than what is known
         if isinstance(obj, Pod):
             self._read_pod(obj, sent)
         elif isinstance(obj, Node):
@@ -82,71 +142,170 @@ class World:
         elif resource in self.groups:
             self._read_group(resource, obj)
         elif resource in self.queues:
-            self.cluster.put_queue(self.queues[resource].read(obj)[0])
+            queue, faults = self.queues[resource].read(obj)
+            for fault in faults:
+                self.blame(resource, obj, fault)
+            self._read_queue(queue)
         else:
             self._read_other(resource, obj, sent)
-        return True
 
     def reread(self, pod: Pod, sent: Mapping[str, Bound]) -> None:
         """Takes a pod for what it is, also when nothing about it is new: a bind for it has been given up."""
         self.cache.apply(r.PODS, pod)
         self._read_pod(pod, sent)
 
-    def forget(self, resource: Resource, obj: Object) -> bool:
-        """An object is gone."""
+    def forget(self, resource: Resource, obj: Object) -> None:
+        """An object is gone: whatever it was, it may have been in somebody's way."""
         known = self.cache.get(resource, obj.namespace, obj.name)
         if known is not None and known.uid != obj.uid:
-            return False  # its name has been taken over already
+            return  # its name has been taken over already
         self.cache.remove(resource, (obj.namespace, obj.name))
+        self.news.room = True
         if isinstance(obj, Pod):
             self.plans.pop(obj.uid, None)
+            self._claiming.pop(obj.uid, None)
+            self.refused.pop(obj.uid, None)
+            task = self.cluster.tasks.get(obj.uid)
+            if task is not None:
+                self.moved[task.gang.id] = None
             self.cluster.remove_task(obj.uid)
             self.cluster.remove_gang(f"pod/{obj.uid}")
         elif isinstance(obj, Node):
+            self.news.nodes = True
             if obj.name in self.cluster.nodes.rows:
                 self.cluster.remove_node(obj.name)
         elif resource in self.groups:
-            self.cluster.remove_gang(self.groups[resource].id(obj.namespace, obj.name))
+            id = self.groups[resource].id(obj.namespace, obj.name)
+            self._group_facts.pop(id, None)
+            self._reread_members(id)
+            self.cluster.remove_gang(id)
         elif resource in self.queues:
             self.cluster.remove_queue(self.queues[resource].id(obj.name))
         elif isinstance(obj, PodDisruptionBudget):
             self.cluster.remove_budget(object_id(obj.namespace, obj.name))
         elif isinstance(obj, ResourceQuota):
             self.cluster.remove_quota(object_id(obj.namespace, obj.name))
-        return True
+            self._quotas_moved = True
+        elif resource in _STORAGE:
+            self._storage_changed(obj)
 
     def _read_pod(self, pod: Pod, sent: Mapping[str, Bound]) -> None:
-        facts = self._reader.read(pod)
+        facts = self.reader.read(pod)
         task = facts.task
+        known = self.cluster.tasks.get(pod.uid)
         bound = sent.get(pod.uid)
         if bound is not None and task.state is State.PENDING:
-            # The watch is behind: the bind has been sent, and holds its room until it is answered.
-            task = msgspec.structs.replace(task, state=State.BINDING, node=bound.node)
+            # The watch is behind: the bind has been sent, and holds its room until it is answered.  So do the
+            # volumes that the task was promised, whatever its claims look like by now.
+            constraints = known.cls.constraints if known is not None else task.constraints
+            task = msgspec.structs.replace(task, state=State.BINDING, node=bound.node, constraints=constraints)
+        if pod.spec.volumes:
+            self._follow_claims(pod, known is None, waits=task.state is State.PENDING)
         plan = read_plan(pod.annotations.get(GANG_PLAN, ""))
         if plan is not None:
             self.plans[pod.uid] = plan
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
-        self.cluster.put_task(task)
+        before = _standing(known)
+        self._compare(before, _standing(self.cluster.put_task(task)))
         self._profiles.setdefault(task.gang, facts.profile)
         gang = self.cluster.gangs.get(task.gang)
+        refusal = facts.refusal
         if gang is not None:
             gang.profile = self._profiles[task.gang]
+        elif refusal is None:
+            refusal = refuse(GROUP_AWAITED if facts.awaited else NO_GANG, group=facts.group)
+        # Where there are gates, the server has said why it waits.
+        waits = task.state is State.PENDING and not pod.spec.scheduling_gates
+        self._judge(pod.uid, refusal if waits else None)
+
+    def _judge(self, task: str, refusal: Refusal | None) -> None:
+        """Keeps why a pod cannot be placed whatever happens elsewhere."""
+        if self.refused.get(task) == refusal:
+            return
+        self._retold[task] = None
+        if refusal is None:
+            del self.refused[task]
+        else:
+            self.refused[task] = refusal
+
+    def take_retold(self) -> Iterator[tuple[Task, str, Refusal | None]]:
+        """Pods whose own fault is news, or is no longer, each with the profile that they ask for."""
+        retold, self._retold = self._retold, {}
+        for id in retold:
+            task = self.cluster.tasks.get(id)
+            if task is not None:
+                yield task, self._profiles.get(task.gang.id, ""), self.refused.get(id)
+
+    def take_faults(self) -> list[Fault]:
+        """What was found wrong with objects other than pods since the last time."""
+        faults, self._faults = self._faults, []
+        return faults
+
+    def blame(self, resource: Resource, obj: Object, refusal: Refusal) -> None:
+        self._faults.append(Fault(resource, obj, refusal))
+
+    def _compare(self, before: _Standing | None, after: _Standing | None) -> None:
+        """What a task's change means to others, and to its gang."""
+        if before == after or after is None:
+            return
+        self.moved[after.gang] = None
+        if before is not None and before.state in ON_NODE and after.state is not before.state:
+            # Also what has begun to leave helps: its place can be promised.
+            self.news.room |= after.state not in HOLDING
+        elif before is not None and before.labels != after.labels and after.state in ON_NODE:
+            self.news.room = True  # others may have kept away from it, or wanted to be near
+        if after.state is State.PENDING:
+            self.news.gangs.add(after.gang)
+        elif after.state in HOLDING and (before is None or before.state not in HOLDING):
+            self.news.growth = True
 
     def _read_node(self, node: Node) -> None:
         drivers = self.cache.find(r.CSINODES, CSINode, ("", node.name))
-        self.cluster.put_node(read_node(node, drivers).facts)
+        reading = read_node(node, drivers)
+        facts = reading.facts
+        for fault in reading.faults:
+            self.blame(r.NODES, node, fault)
+        row = self.cluster.nodes.rows.get(facts.name)
+        if row is None or self.cluster.nodes.facts[row] != facts:
+            self.news.nodes = True
+            self.cluster.put_node(facts)
+
+    def _read_queue(self, queue: Queue) -> None:
+        if self.cluster.queues.get(queue.id) != queue:
+            self.news.room = True
+            self.cluster.put_queue(queue)
 
     def _read_group(self, resource: Resource, obj: Object) -> None:
-        facts, _ = self.groups[resource].read(obj, self._priorities)
+        facts, fault = self.groups[resource].read(obj, self._priorities)
+        facts = msgspec.structs.replace(facts, fault=fault)
+        known = self._group_facts.get(facts.id)
+        self._group_facts[facts.id] = facts
+        gang = self.cluster.gangs.get(facts.id)
+        as_written = gang is not None and gang.phase is facts.phase
+        if as_written and known is not None and msgspec.structs.replace(known, phase=facts.phase) == facts:
+            return
+        self.news.gangs.add(facts.id)
+        # It may have been let in and ask for less now.
+        self.news.room |= known is not None
         gang = self.cluster.put_gang(facts)
         gang.profile = self._profiles.get(gang.id, gang.profile)
+        if known is None:
+            self._reread_members(facts.id)
+
+    def _reread_members(self, gang: str) -> None:
+        """Whether their group exists is told to pods."""
+        found = self.cluster.gangs.get(gang)
+        tasks = found.tasks.values() if found is not None else ()
+        self._stale |= dict.fromkeys((task.namespace, task.name) for task in tasks)
 
     def _read_other(self, resource: Resource, obj: Object, sent: Mapping[str, Bound]) -> None:
+        self.news.room = True
         if isinstance(obj, PodDisruptionBudget):
             self.cluster.put_budget(read_budget(obj))
         elif isinstance(obj, ResourceQuota):
             self.cluster.put_quota(read_quota(obj))
+            self._quotas_moved = True
         elif isinstance(obj, Namespace):
             self.cluster.put_namespace(obj.name, obj.labels)
         elif isinstance(obj, CSINode):
@@ -160,7 +319,38 @@ class World:
                 for group in self.cache.all(kind):
                     self._read_group(kind, group)
         elif resource in _STORAGE:
-            for task in list(self.cluster.tasks.values()):
-                pod = self.cache.find(r.PODS, Pod, (task.namespace, task.name))
-                if task.state is State.PENDING and pod is not None and pod.spec.volumes:
-                    self._read_pod(pod, sent)
+            self._storage_changed(obj)
+
+    # --- pods that are read with other objects -------------------------------------------------------------------
+
+    def settle(self, sent: Mapping[str, Bound]) -> None:
+        """Before a turn: reads pods again whose surroundings have changed, each once, and weighs namespaces."""
+        stale, self._stale = self._stale, {}
+        if self._volumes_moved:
+            self._volumes_moved = False
+            self.reader.volumes.volumes_changed()
+            stale |= dict.fromkeys(self._claiming.values())
+        if self._quotas_moved:
+            self._quotas_moved = False
+            self.cluster.namespace_weights = namespace_weights(self.cluster.quotas.values())
+        for key in stale:
+            pod = self.cache.find(r.PODS, Pod, key)
+            if pod is not None:
+                self._read_pod(pod, sent)
+
+    def _follow_claims(self, pod: Pod, new: bool, *, waits: bool) -> None:
+        """Keeps track of the pods that wait with claims: what serves a claim may change any time."""
+        self._claiming.pop(pod.uid, None)
+        for claim in claims_of(pod):
+            if waits:
+                self._claiming[pod.uid] = key_of(pod)
+            if new:
+                # A claim that several pods use is another matter to each of them.
+                others = (key_of(other) for other in self.cache.pods_using(claim) if other.uid != pod.uid)
+                self._stale |= dict.fromkeys(others)
+
+    def _storage_changed(self, obj: Object) -> None:
+        if isinstance(obj, PersistentVolumeClaim):
+            self._stale |= dict.fromkeys(map(key_of, self.cache.pods_using(key_of(obj))))
+        else:
+            self._volumes_moved = True

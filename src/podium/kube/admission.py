@@ -28,10 +28,14 @@ class Surroundings(Protocol):
 class Hook(msgspec.Struct, frozen=True):
     """What is done with writes to one kind: fill in (in place), complain, and say why an object must not go.
 
-    The first two get the new document and the old one (None at creation).
+    The first two get the new document and the old one (None at creation).  `looks_at` are the resources that they
+    ask their surroundings about.  `condition` (CEL) says which objects they are about at all, for servers that can
+    tell before they ask.
     """
 
     resource: Resource
     mutate: Callable[[Document, Document | None, Surroundings], None] | None = None
     validate: Callable[[Document, Document | None, Surroundings], list[FieldError]] | None = None
     keep: Callable[[Document, Surroundings], str | None] | None = None
+    looks_at: tuple[Resource, ...] = ()
+    condition: str = ""

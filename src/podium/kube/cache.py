@@ -47,6 +47,7 @@ class Cache:
         self._by_namespace: dict[tuple[Resource, str], set[Key]] = {}
         self._by_claim: dict[Key, set[Key]] = {}
         self._unclaimed: dict[str, set[Key]] = {}
+        self._promised: dict[Key, set[Key]] = {}
         self._by_label: dict[tuple[Resource, str], dict[tuple[str, str], set[Key]]] = {}
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._synced: set[Resource] = set()
@@ -183,6 +184,14 @@ class Cache:
             assert isinstance(volume, PersistentVolume)
             yield volume
 
+    def volumes_for(self, claim: Key) -> Iterator[PersistentVolume]:
+        """Volumes that are promised to a claim of this name, by whomever, in a stable order."""
+        objects = self._objects.get(PERSISTENTVOLUMES, {})
+        for key in sorted(self._promised.get(claim, ())):
+            volume = objects[key]
+            assert isinstance(volume, PersistentVolume)
+            yield volume
+
     def _index(self, resource: Resource, key: Key, obj: Object) -> None:
         for owner in obj.metadata.owner_references or ():
             self._by_owner.setdefault(owner.uid, set()).add((resource, key))
@@ -195,10 +204,14 @@ class Cache:
         if isinstance(obj, Pod):
             if obj.spec.node_name:
                 self._by_node.setdefault(obj.spec.node_name, set()).add(key)
-            for claim in _claims(obj):
+            for claim in claims_of(obj):
                 self._by_claim.setdefault(claim, set()).add(key)
-        elif isinstance(obj, PersistentVolume) and _is_unclaimed(obj):
-            self._unclaimed.setdefault(obj.spec.storage_class_name, set()).add(key)
+        elif isinstance(obj, PersistentVolume):
+            if _is_unclaimed(obj):
+                self._unclaimed.setdefault(obj.spec.storage_class_name, set()).add(key)
+            reference = obj.spec.claim_ref
+            if reference is not None:
+                self._promised.setdefault((reference.namespace, reference.name), set()).add(key)
 
     def _unindex(self, resource: Resource, key: Key, obj: Object) -> None:
         for owner in obj.metadata.owner_references or ():
@@ -214,13 +227,17 @@ class Cache:
         if isinstance(obj, Pod):
             if obj.spec.node_name:
                 _discard(self._by_node, obj.spec.node_name, key)
-            for claim in _claims(obj):
+            for claim in claims_of(obj):
                 _discard(self._by_claim, claim, key)
-        elif isinstance(obj, PersistentVolume) and _is_unclaimed(obj):
-            _discard(self._unclaimed, obj.spec.storage_class_name, key)
+        elif isinstance(obj, PersistentVolume):
+            if _is_unclaimed(obj):
+                _discard(self._unclaimed, obj.spec.storage_class_name, key)
+            reference = obj.spec.claim_ref
+            if reference is not None:
+                _discard(self._promised, (reference.namespace, reference.name), key)
 
 
-def _claims(pod: Pod) -> Iterator[Key]:
+def claims_of(pod: Pod) -> Iterator[Key]:
     """The claims that a pod's volumes name; an ephemeral volume's claim is called after pod and volume."""
     for volume in pod.spec.volumes or ():
         if volume.persistent_volume_claim is not None:

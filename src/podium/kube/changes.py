@@ -26,6 +26,23 @@ class Create(msgspec.Struct, frozen=True):
     subresource: str = ""
 
 
+class CreateKeyPair(Create, frozen=True):
+    """POST of a new Secret with an RSA key pair in it, which only the shell can make: see `with_keys`.
+
+    `private` and each of `public` are keys of the Secret's data.
+    """
+
+    private: str = "id_rsa"
+    public: tuple[str, ...] = ("id_rsa.pub", "authorized_keys")
+
+
+class KeyPair(msgspec.Struct, frozen=True):
+    """Both halves as text: PEM, and one line as `authorized_keys` has it."""
+
+    private: str
+    public: str
+
+
 class Patch(msgspec.Struct, frozen=True):
     """PATCH of an object or of a subresource (usually `status`).
 
@@ -80,6 +97,13 @@ class Read(msgspec.Struct, frozen=True):
 
 
 Change = Create | Patch | Replace | Delete | Read
+
+
+def with_keys(change: CreateKeyPair, keys: KeyPair) -> Create:
+    """The Create of a Secret that holds these keys."""
+    texts = {change.private: keys.private} | dict.fromkeys(change.public, keys.public)
+    document = {**change.document, "stringData": {**change.document.get("stringData", {}), **texts}}
+    return Create(change.resource, change.namespace, document)
 
 
 def request_of(change: Change) -> Request:

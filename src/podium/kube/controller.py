@@ -6,7 +6,7 @@ A controller is a pure function from what is observed to what should be written:
 
 `Manager` holds the rest: which keys are dirty, which changes are on their way, when to look again, how long to
 back off after a refusal.  It has no loop and no clock.  A driver feeds it events and results and carries out
-the changes it hands out: `embedded.driver` by asyncio, the simulator by an event heap.
+the changes it hands out: `kube.driver` by asyncio, the simulator by an event heap.
 
     observe / forget / synced   what the watches tell
     run                         hands out tickets: changes to be carried out, each to be answered by `done`

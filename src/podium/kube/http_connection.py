@@ -14,7 +14,7 @@ from typing import cast
 import httptools
 
 from podium.errors import TransportError
-from podium.kube.transport import JSON, Response
+from podium.kube.transport import JSON, Response, cut_lines
 
 # A stream's reader that falls behind makes us stop reading the socket: the server then holds the rest.
 BUFFER_HIGH = 1 << 20
@@ -43,7 +43,7 @@ class HttpConnection(asyncio.Protocol):
         self._stream: HttpStream | None = None
         self._heard = False  # something of the answer
         self._head_read = False
-        self._headers: list[tuple[bytes, bytes]] = []
+        self._headers: list[bytes] = []  # names and values in turn
         self._chunks: list[bytes] = []
         self._size = 0
 
@@ -129,7 +129,7 @@ class HttpConnection(asyncio.Protocol):
         """Whether the answer under way has no length of its own, so that its end is the connection's."""
         if not self._head_read:
             return False
-        names = {name.lower() for name, _ in self._headers}
+        names = {name.lower() for name in self._headers[::2]}
         return b"content-length" not in names and b"transfer-encoding" not in names
 
     # --- what the parser calls -----------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class HttpConnection(asyncio.Protocol):
         self._headers = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers.append((name, value))
+        self._headers += (name, value)
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -172,10 +172,8 @@ class HttpConnection(asyncio.Protocol):
             answer, self._answer = self._answer, None
             chunks, self._chunks, self._size = self._chunks, [], 0
             body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-            headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers])
-            content_type = next((value for name, value in headers if name.lower() == "content-type"), JSON)
             if not answer.done():
-                answer.set_result(Response(status, body, content_type, headers))
+                answer.set_result(_response(status, body, self._headers))
 
     def _finish_with(self, error: TransportError) -> None:
         answer, self._answer = self._answer, None
@@ -187,6 +185,17 @@ class HttpConnection(asyncio.Protocol):
                 waiting.set_exception(error)
         if stream is not None:
             stream.end(error)
+
+
+def _response(status: int, body: bytes, headers: list[bytes]) -> Response:
+    # Decoded in one go: a line end cannot stand in a header, and a dozen small decodes are felt at each request.
+    texts = b"\n".join(headers).decode("latin-1").split("\n") if headers else []
+    names, values = texts[::2], texts[1::2]
+    if "Content-Type" in names:  # as servers write it
+        content_type = values[names.index("Content-Type")]
+    else:
+        content_type = next((v for n, v in zip(names, values, strict=True) if n.lower() == "content-type"), JSON)
+    return Response(status, body, content_type, tuple(zip(names, values, strict=True)))
 
 
 class HttpStream:
@@ -226,24 +235,33 @@ class HttpStream:
             finally:
                 self._reader = None
         line = self._lines.popleft()
-        self._waiting_bytes -= len(line)
+        self._taken(len(line))
+        return line
+
+    async def batches(self) -> AsyncIterator[list[bytes]]:
+        async for line in self:
+            batch = [line, *self._lines]
+            self._lines.clear()
+            self._taken(self._waiting_bytes)
+            yield batch
+
+    def _taken(self, size: int) -> None:
+        self._waiting_bytes -= size
         if self._paused and self._waiting_bytes < BUFFER_LOW:
             self._paused = False
             self._connection.resume()
-        return line
 
     def feed(self, data: bytes) -> None:
         """More of the body.  Pieces of an unfinished line are joined once, when its end is there."""
-        if self.status != 200 or b"\n" not in data:
+        lines, rest = cut_lines(data) if self.status == 200 else ([], data)
+        if not lines:
             self._keep(data)
             return
-        first, *lines, rest = data.split(b"\n")
         if self._partial:
-            first = b"".join((*self._partial, first))
+            lines[0] = b"".join((*self._partial, lines[0]))
             self._partial, self._partial_bytes = [], 0
-        self._lines.append(first)
         self._lines.extend(lines)
-        self._waiting_bytes += len(first) + sum(map(len, lines))
+        self._waiting_bytes += sum(map(len, lines))
         if rest:
             self._keep(rest)
         if self._waiting_bytes > BUFFER_HIGH and not self._paused:

@@ -67,6 +67,8 @@ class _RawEvent(msgspec.Struct):
     object: msgspec.Raw
 
 
+_HEAD_BYTES = 4096
+
 _raw_list = msgspec.json.Decoder(_RawList)
 _raw_event = msgspec.json.Decoder(_RawEvent)
 
@@ -115,6 +117,17 @@ class Reader(Generic[T]):
             found = _metadata(raw)
             key = (found["namespace"], found["name"])
             return Undecodable(key, str(error), raw, found["uid"], found["resourceVersion"])
+
+
+def peek_more(body: bytes) -> str:
+    """The token of the page after this one, from the head of the body alone; empty if it does not stand there."""
+    head, items, _ = body[:_HEAD_BYTES].partition(b'"items":')
+    if not items:
+        return ""
+    try:
+        return _raw_list.decode(head + b'"items":null}').metadata.more
+    except msgspec.DecodeError:
+        return ""
 
 
 def _metadata(raw: bytes) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 Sans-IO.  A driver (`kube.watching`) asks `next` what to do, does it, and tells the result:
 
-    next(now)  ->  Ask(request)      fetch it, then call `page(status, body, now)`
+    next(now)  ->  Ask(request)      fetch it, then call `page(status, body, now)`; before that, `next_page(body)`
+                                     tells what will be asked for next, so that it can be fetched meanwhile
                    Follow(request)   open it, call `opened(now)` when the server agrees, `line(data, now)` for each
                                      line while `following`, `stalled(now)` after `stall` seconds of silence
                    Pause(until)      nothing to do before that time, unless poked
@@ -29,7 +30,7 @@ import msgspec
 from podium.errors import ApiError
 from podium.kube.backoff import Backoff, Dice
 from podium.kube.deltas import Delta, Mirror, Undecodable, entry_key, entry_version
-from podium.kube.list_watch import Bookmark, Changed, Reader
+from podium.kube.list_watch import Bookmark, Changed, Reader, peek_more
 from podium.kube.resources import Resource
 from podium.kube.status import error_from_body
 from podium.kube.transport import Request
@@ -41,6 +42,8 @@ PAGE_SIZE = 500
 WATCH_SECONDS = (300.0, 600.0)  # spread, so that not all watches of all clients end together
 STALL_SECONDS = 90.0  # servers send a bookmark about once a minute
 ABSENT_SECONDS = 30.0
+# A kind that was just defined is served a moment later: so often it is looked for again, a second apart.
+HOPES = 10
 SHORT_WATCH_SECONDS = 1.0
 
 
@@ -114,6 +117,7 @@ class Reflector(Generic[T]):
         # Apart from failures: a history that is gone after an outage is no reason to wait for the new list.
         self._surprises = Backoff(self._dice)
         self._wake_at = float("-inf")
+        self._hopes = 0
         # The list under way.
         self._listing = True
         self._entries: list[T | Undecodable] = []
@@ -136,7 +140,7 @@ class Reflector(Generic[T]):
         if now < self._wake_at:
             return Pause(self._wake_at)
         if self._listing:
-            return Ask(self._list_request())
+            return Ask(self._list_request(self._more))
         if self._watch is None:
             self._watch = self._watch_request()
             self._opened_at = now
@@ -148,13 +152,19 @@ class Reflector(Generic[T]):
         """The kind may have appeared, or become visible: do not wait to find out."""
         if self.absent or self.forbidden:
             self._wake_at = float("-inf")
+            self._hopes = HOPES
 
-    def _list_request(self) -> Request:
+    def next_page(self, body: bytes) -> Request | None:
+        """What will be asked for after this page: a server may work on it while the page is being read."""
+        more = peek_more(body)
+        return self._list_request(more) if more else None
+
+    def _list_request(self, more: str) -> Request:
         query = self._selectors
         if self._paged:
             query += (("limit", str(self._page_size)),)
-        if self._more:
-            query += (("continue", self._more),)
+        if more:
+            query += (("continue", more),)
         elif self._list_version and not self._newest:
             # Never older than what was seen: a second server's cache may lag behind the first one's.
             query += (("resourceVersion", self.version or self._list_version),)
@@ -311,7 +321,8 @@ class Reflector(Generic[T]):
         self.synced = True
         self._listing = True
         self._paged = True
-        self._wake_at = now + ABSENT_SECONDS
+        self._wake_at = now + (1.0 if self._hopes else ABSENT_SECONDS)
+        self._hopes = max(0, self._hopes - 1)
         self.trouble = why
 
     def _fail(self, why: str, now: float, asked: float = 0.0) -> None:

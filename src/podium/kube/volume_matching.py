@@ -1,14 +1,33 @@
-"""Which volume fits a claim, which class is the default, and from where a new volume can be reached."""
+"""Claims and volumes, as schedulers and volume controllers speak of them to each other: which volume fits a claim,
+which class is the default, from where a new volume can be reached, and the marks by which they are given away.
+"""
 
 from __future__ import annotations
 
 from podium.kube.cache import Cache
 from podium.kube.changes import Document
 from podium.kube.quantity import QuantityError, parse_units
-from podium.kube.resources import CSINODES, STORAGECLASSES
+from podium.kube.resources import CSINODES, PERSISTENTVOLUMECLAIMS, STORAGECLASSES
 from podium.kube.selectors import from_selector, matches_node_terms
 from podium.kube.times import parse_time
-from podium.kube.wire import CSINode, Node, PersistentVolume, PersistentVolumeClaim, StorageClass
+from podium.kube.wire import (
+    CSINode,
+    Node,
+    ObjectReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+
+# On claims: the node that a volume is to be made for, as the scheduler chose it.
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+# On claims: the volume it names is its own.
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+# On whichever side was bound by a controller and not by its author: it may be unbound again.
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+# Classes of volumes that somebody makes by hand.
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+WAITS_FOR_POD = "WaitForFirstConsumer"
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 ZONE = "topology.kubernetes.io/zone"
@@ -26,6 +45,31 @@ def default_class(cache: Cache) -> StorageClass | None:
         if isinstance(each, StorageClass) and each.annotations.get(DEFAULT_CLASS) == "true"
     ]
     return max(marked, key=lambda c: (parse_time(c.metadata.creation_timestamp), c.name), default=None)
+
+
+def is_for(reference: ObjectReference | None, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume's claimRef means this claim; one without a UID was written by a user and means the name."""
+    if reference is None or (reference.namespace, reference.name) != (claim.namespace, claim.name):
+        return False
+    return reference.uid in ("", claim.uid)
+
+
+def reference_to(claim: PersistentVolumeClaim) -> Document:
+    """What a volume that is a claim's own has as its claimRef."""
+    return {
+        "apiVersion": PERSISTENTVOLUMECLAIMS.api_version,
+        "kind": PERSISTENTVOLUMECLAIMS.kind,
+        "namespace": claim.namespace,
+        "name": claim.name,
+        "uid": claim.uid,
+    }
+
+
+def is_bound(claim: PersistentVolumeClaim) -> bool:
+    """Whether a claim has its volume for good: naming one is not enough, both sides must have agreed."""
+    return bool(claim.spec.volume_name) and (
+        BIND_COMPLETED in claim.annotations or claim.status.phase in ("Bound", "Lost")
+    )
 
 
 def requested(claim: PersistentVolumeClaim) -> str | int | float:
@@ -59,10 +103,15 @@ def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, node: Node | No
         return False
     if spec.selector is not None and not from_selector(spec.selector)(volume.labels):
         return False
+    return node is None or reaches(volume, node)
+
+
+def reaches(volume: PersistentVolume, node: Node) -> bool:
+    """Whether a volume can be used on a node."""
     affinity = volume.spec.node_affinity
-    if node is not None and affinity is not None and affinity.required is not None:
-        return matches_node_terms(affinity.required.node_selector_terms, node.labels, node.name)
-    return True
+    if affinity is None or affinity.required is None:
+        return True
+    return matches_node_terms(affinity.required.node_selector_terms, node.labels, node.name)
 
 
 def size_of(volume: PersistentVolume) -> int:

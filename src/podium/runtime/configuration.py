@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from podium.core.profile import Profile, read_profile
 from podium.errors import UsageError
+from podium.runtime.extensions import installed
 
 log = logging.getLogger(__name__)
 
@@ -53,39 +53,84 @@ tiers:
       binpack.resources: nvidia.com/gpu
       binpack.resources.nvidia.com/gpu: 5
 """
+# For clusters whose nodes share their GPUs: where a task goes is a matter of what it leaves of them.
+_GPU_DEFAULT = """
+actions: "enqueue, allocate, backfill, gangpreempt, gangreclaim"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+    enableReclaimable: false
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+  - name: capacity
+  - name: fgd
+"""
 
-DEFAULTS = {VOLCANO: _VOLCANO_DEFAULT, "podium": _PODIUM_DEFAULT}
+DEFAULTS = {VOLCANO: _VOLCANO_DEFAULT, "podium": _PODIUM_DEFAULT, "podium-gpu": _GPU_DEFAULT}
 
 
-def default_profiles() -> dict[str, Profile]:
-    return {name: _read(yaml.safe_load(text), f"the default of {name}") for name, text in DEFAULTS.items()}
+def default_profiles(names: Iterable[str] = ()) -> dict[str, Profile]:
+    """A profile for each scheduler name that podium knows; others are served as Volcano's."""
+    profiles = {name: _read(yaml.safe_load(text), f"the default of {name}") for name, text in DEFAULTS.items()}
+    return {**dict.fromkeys(names, profiles[VOLCANO]), **profiles}
+
+
+def embedded_profiles() -> dict[str, Profile]:
+    """The same on an embedded cluster, where there is no other scheduler for pods that name none."""
+    profiles = default_profiles()
+    return profiles | {"default-scheduler": profiles["podium"]}
+
+
+def quota_gated(profiles: Mapping[str, Profile]) -> frozenset[str]:
+    """The scheduler names whose new pods start behind a gate for their queue's quota."""
+    return frozenset(name for name, profile in profiles.items() if profile.quota_gate)
 
 
 def load_profiles(path: Path, names: Sequence[str] = ()) -> dict[str, Profile]:
     """The profiles of a file.  Volcano's format configures `names` (volcano, if none are given)."""
+    return read_profiles(read_file(path), str(path), names)
+
+
+def read_file(path: Path) -> str:
     try:
-        document = yaml.safe_load(path.read_text())
+        return path.read_text()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is no text") from None
+
+
+def read_profiles(text: str, where: str, names: Sequence[str] = ()) -> dict[str, Profile]:
+    """The profiles of a file's content; `where` is what to call it when something is wrong with it."""
+    try:
+        document = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        told = str(error).replace("\n", " ")
-        raise UsageError(f"{path} is not YAML: {told}") from None
+        told = " ".join(str(error).split())
+        raise UsageError(f"{where} is not YAML: {told}") from None
     if not isinstance(document, dict):
-        raise UsageError(f"{path}: a configuration is a mapping with actions and tiers, or with profiles")
-    profiles = default_profiles()
+        raise UsageError(f"{where}: a configuration is a mapping with actions and tiers, or with profiles")
+    profiles = default_profiles(names)
     if "profiles" not in document:
-        profiles |= dict.fromkeys(names or (VOLCANO,), _read(document, str(path)))
+        profiles |= dict.fromkeys(names or (VOLCANO,), _read(document, where))
         return profiles
     given = document["profiles"]
     if not isinstance(given, dict):
-        raise UsageError(f"{path}: profiles: it must be a mapping from scheduler names to profiles")
+        raise UsageError(f"{where}: profiles: it must be a mapping from scheduler names to profiles")
     for name, each in given.items():
-        profiles[str(name)] = _read(each, f"{path}: profiles.{name}")
+        profiles[str(name)] = _read(each, f"{where}: profiles.{name}")
     return profiles
 
 
-def _read(document: Mapping[str, Any], where: str) -> Profile:
-    profile = read_profile(document, where)
+def _read(document: object, where: str) -> Profile:
+    if not isinstance(document, dict):
+        raise UsageError(f"{where}: a profile is a mapping with actions and tiers, not {document!r}")
+    profile = read_profile(document, where, installed())
     for warning in profile.warnings:
         log.warning("%s", warning)
     return profile

@@ -1,48 +1,147 @@
-"""The scheduler's process: one machine, driven against an API server until it is told to stop."""
+"""The scheduler's part of a process: one machine, driven against an API server until it is told to stop."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+import time
+from collections.abc import Callable
 
-from podium.core.profile import Profile
+import msgspec
+
 from podium.dialects.dialect import Dialect
-from podium.embedded.driver import Driver
-from podium.engine.scheduler import Scheduler
+from podium.engine.scheduler import PERIOD
 from podium.engine.world import World
+from podium.errors import PodiumError
+from podium.kube.client import Client
+from podium.kube.driver import Driver
+from podium.kube.events import NORMAL, WARNING, Recorder, Regarding
+from podium.kube.http_client import WIDTH
+from podium.kube.resources import LEASES
 from podium.kube.transport import Transport
+from podium.runtime.driving import advice, create_objects, create_objects_when_possible, drive
+from podium.runtime.measuring import MeasuredScheduler
+from podium.runtime.metrics import Metrics
+from podium.runtime.reloading import Configuration
+from podium.runtime.transports import Fenced, Limited, Timed
 
-# Binds under way at once.  More does not make an API server faster, fewer leaves it idle.
-_CONCURRENCY = 32
+log = logging.getLogger(__name__)
 
+# Binds under way at once: as many as the transport has connections.
+_CONCURRENCY = WIDTH
+_LOOK_SECONDS = 1.0
+# How long a single turn waits for the volumes of what it has placed.
+_VOLUME_SECONDS = 10.0
+_VOLUME_LOOK_SECONDS = 0.1
 
-async def schedule(
-    transport: Transport,
-    dialects: Sequence[Dialect],
-    profiles: Mapping[str, Profile],
-    stop: asyncio.Event,
-    *,
-    once: bool = False,
-) -> None:
-    """Schedules until `stop` is set; with `once`, for one turn of every profile and until its writes are done."""
-    world = World(dialects)
-    scheduler = Scheduler(world, profiles, turns=1 if once else None)
-    driver = Driver(transport, scheduler, concurrency=_CONCURRENCY, views=world.views)
-    running = asyncio.create_task(driver.run())
-    ends = asyncio.create_task(_wait(driver, stop, once))
-    try:
-        await asyncio.wait({running, ends}, return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            running.result()  # it never ends by itself: this raises what ended it
-    finally:
-        for task in (running, ends):
-            task.cancel()
-        await asyncio.wait({running, ends})
+PART = "scheduler"
 
 
-async def _wait(driver: Driver, stop: asyncio.Event, once: bool) -> None:
-    """Until the work is done: with `once` that is when everything has been listed, decided and written."""
-    if once:
+class Rate(msgspec.Struct, frozen=True):
+    """How fast the scheduler may write; no limit when `qps` is 0."""
+
+    qps: float = 0.0
+    burst: int = 1
+
+
+class SchedulerPart:
+    """Everything that `podium scheduler` does while it leads."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        dialects: tuple[Dialect, ...],
+        configuration: Configuration,
+        metrics: Metrics,
+        *,
+        period: float = PERIOD,
+        rate: Rate | None = None,
+        may_write: Callable[[], bool] | None = None,
+        told_on: tuple[str, str] = ("kube-system", "podium-scheduler"),
+    ) -> None:
+        """`may_write` is asked before every write.  `told_on` is the Lease that events about the scheduler itself
+        are told on, as namespace and name."""
+        rate = rate or Rate()
+        transport = Timed(transport, metrics.watch.binds)
+        if rate.qps > 0:
+            transport = Limited(transport, rate.qps, rate.burst)
+        self._transport: Transport = transport if may_write is None else Fenced(transport, may_write)
+        self._dialects = dialects
+        self._configuration = configuration
+        self._metrics = metrics
+        self._period = period
+        self._recorder = Recorder("podium-scheduler")
+        self._told_on = Regarding(LEASES, *told_on, "")
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Lists everything afresh, and schedules until `stop` is set."""
+        scheduler, driver = self._start()
+        await drive(
+            driver,
+            stop.wait(),
+            create_objects_when_possible(self._transport, self._dialects, driver),
+            self._follow_configuration(scheduler, driver),
+        )
+
+    async def run_once(self) -> None:
+        """One turn of every profile, and its writes."""
+        await create_objects(self._transport, self._dialects)
+        scheduler, driver = self._start(turns=1)
+        await drive(driver, _until_done(scheduler, driver))
+
+    def _start(self, turns: int | None = None) -> tuple[MeasuredScheduler, Driver]:
+        world = World(self._dialects)
+        scheduler = MeasuredScheduler(
+            world, self._configuration.profiles, self._metrics.watch, turns=turns, period=self._period
+        )
+        driver = Driver(
+            self._transport,
+            scheduler,
+            concurrency=_CONCURRENCY,
+            custom_resources=True,
+            views=world.views,
+            advice=advice(self._dialects),
+        )
+        self._metrics.attach(scheduler, world)
+        self._metrics.drivers[PART] = driver
+        return scheduler, driver
+
+    async def _follow_configuration(self, scheduler: MeasuredScheduler, driver: Driver) -> None:
+        configuration = self._configuration
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if not configuration.look():
+                continue
+            refused = configuration.refused
+            if refused is None:
+                scheduler.reconfigure(configuration.profiles)
+                driver.wake()
+                message = f"version {configuration.version} of {configuration.source} is in force"
+                await self._tell(NORMAL, "ConfigurationReloaded", message)
+            else:
+                message = (
+                    f"version {refused.version}: {refused.why}; version {configuration.version} stays in force"
+                )
+                await self._tell(WARNING, "ConfigurationRefused", message)
+
+    async def _tell(self, type: str, reason: str, message: str) -> None:
+        change = self._recorder.record(self._told_on, type, reason, message, time.time())
+        if change is None:
+            return
+        try:
+            await Client(self._transport).carry_out(change)
+        except PodiumError as error:
+            log.warning("an event could not be written: %s", error)
+
+
+async def _until_done(scheduler: MeasuredScheduler, driver: Driver) -> None:
+    """Until nothing is left to do, and all has been told.
+
+    Volumes are somebody else's work: they are waited for a little, and whoever comes next goes on from what has
+    been written.
+    """
+    await driver.idle()
+    deadline = time.monotonic() + _VOLUME_SECONDS
+    while scheduler.speaking or (scheduler.holding and time.monotonic() < deadline):
+        await asyncio.sleep(_VOLUME_LOOK_SECONDS)
         await driver.idle()
-    else:
-        await stop.wait()

@@ -11,12 +11,13 @@ their victims, which eviction in a fixed order would miss.  Of the nodes tried t
 from __future__ import annotations
 
 import heapq
+from typing import ClassVar
 
 import msgspec
 
 from podium.core.actions.victims import Filter, Prey, fits, take_free
+from podium.core.arguments import Argument, Arguments
 from podium.core.model import Task
-from podium.core.plugin import Arguments
 from podium.core.session import Session
 from podium.core.statement import Statement
 
@@ -24,16 +25,22 @@ from podium.core.statement import Statement
 class Search(msgspec.Struct, frozen=True):
     """How many nodes are tried before the best of them is taken."""
 
-    percentage: int = 10
-    at_least: int = 1
-    at_most: int = 100
+    ARGUMENTS: ClassVar[tuple[Argument, ...]] = (
+        Argument("minCandidateNodesPercentage", 10, "how many per cent of the nodes are tried by dry run"),
+        Argument("minCandidateNodesAbsolute", 1, "the same as a number, where that is more"),
+        Argument("maxCandidateNodesAbsolute", 100, "the most that are tried in any case"),
+    )
+
+    percentage: int
+    at_least: int
+    at_most: int
 
     @classmethod
     def of(cls, arguments: Arguments) -> Search:
         return cls(
-            arguments.integer("minCandidateNodesPercentage", 10),
-            arguments.integer("minCandidateNodesAbsolute", 1),
-            arguments.integer("maxCandidateNodesAbsolute", 100),
+            arguments.integer("minCandidateNodesPercentage"),
+            arguments.integer("minCandidateNodesAbsolute"),
+            arguments.integer("maxCandidateNodesAbsolute"),
         )
 
     def count(self, nodes: int) -> int:

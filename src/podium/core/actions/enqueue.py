@@ -2,27 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
 from podium.core.action import Action
 from podium.core.actions.line import Line
+from podium.core.arguments import Argument
 from podium.core.decisions import GangPhase
-from podium.core.model import Phase
+from podium.core.model import Gang, Phase
+from podium.core.resources import shown
 from podium.core.session import Session
-from podium.reasons import QUEUE_BLOCKED, refuse
+from podium.core.shares import minimum_of
+from podium.reasons import ADMISSION_FULL, NOT_ADMITTED, QUEUE_BLOCKED, QUEUE_CLOSED, Refusal, refuse
 
 
 class Enqueue(Action):
     """Admits pending gangs in order.  One that is refused holds up those behind it only in a fifo queue."""
 
     name = "enqueue"
+    ARGUMENTS = (
+        Argument(
+            "overcommit-factor",
+            1.2,
+            "how much of the whole cluster may be used or admitted, in files for Volcano 1.1",
+            "the plugin overcommit has this argument now",
+        ),
+    )
 
-    def run(self, session: Session) -> None:
+    def run(self, session: Session) -> Iterator[None]:
         line = Line(session, (gang for gang in session.own if gang.phase is Phase.PENDING))
         while (queue := line.next_queue()) is not None:
             gang = line.pop(queue)
-            if gang.minimum_resources is None or session.enqueueable(gang):
-                session.enqueued(gang)
-                gang.phase = Phase.INQUEUE
-                session.decisions.append(GangPhase(gang.id, Phase.INQUEUE))
-            elif queue.fifo:
+            admitted = session.attempt(gang, partial(self._admit, session, gang), False)
+            if not admitted and queue.fifo:
                 for later in line.drop_queue(queue):
                     session.refuse(later, refuse(QUEUE_BLOCKED, queue=queue.name, gang=gang.name))
+            yield
+
+    def _admit(self, session: Session, gang: Gang) -> bool:
+        if gang.minimum_resources is not None and not session.enqueueable(gang):
+            session.refuse(gang, _why_not(session, gang))
+            return False
+        session.enqueued(gang)
+        gang.enter(Phase.INQUEUE)
+        session.decisions.append(GangPhase(gang.id, Phase.INQUEUE))
+        return True
+
+
+def _why_not(session: Session, gang: Gang) -> Refusal:
+    """What keeps a gang out, as far as it can be seen from outside of the plugins that voted against it."""
+    queue = session.queues[gang.queue]
+    if not queue.open:
+        return refuse(QUEUE_CLOSED, queue=queue.name or queue.id)
+    nodes, wanted = session.cluster.nodes, minimum_of(session, gang)
+    used = nodes.used[: nodes.count][nodes.live[: nodes.count]].sum(axis=0)[: len(wanted)]
+    free = np.maximum(session.total - used, 0)
+    for column in np.flatnonzero(wanted > free):
+        name = session.cluster.dimensions.names[column]
+        need, have = (shown(name, float(amounts[column])) for amounts in (wanted, free))
+        return refuse(NOT_ADMITTED, resource=name, need=need, have=have)
+    return refuse(ADMISSION_FULL, queue=queue.name or queue.id)

@@ -1,17 +1,15 @@
-"""preempt: within a queue, gangs that lack their minimum push out tasks that matter less.
-
-enableTopologyAwarePreemption  choose by dry run over several nodes instead of taking the first that works;
-                               minCandidateNodesPercentage, minCandidateNodesAbsolute and
-                               maxCandidateNodesAbsolute say how many
-predicateErrorCacheEnable      a task like one that found nothing is not tried again
-minRuntime                     what has run for less than this is left alone
-"""
+"""preempt: within a queue, gangs that lack their minimum push out tasks that matter less."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 from podium.core.action import Action
+from podium.core.actions.common import KEEP_ANSWERS, MIN_RUNTIME
 from podium.core.actions.dry_run import Search, make_room_by_dry_run
-from podium.core.actions.victims import Prey, make_room
+from podium.core.actions.victims import InVain, Prey, make_room
+from podium.core.arguments import Argument
 from podium.core.model import Gang, Phase, State, Task
 from podium.core.session import Session
 from podium.core.statement import Statement
@@ -21,10 +19,26 @@ class Preempt(Action):
     """First between the gangs of a queue, each whole or not at all; then inside each gang, task by task."""
 
     name = "preempt"
+    ARGUMENTS = (
+        Argument(
+            "enableTopologyAwarePreemption",
+            False,
+            "choose by dry run over several nodes, not the first one",
+        ),
+        *Search.ARGUMENTS,
+        Argument(
+            "topologyAwarePreemptWorkerNum",
+            16,
+            "how many nodes are tried at once",
+            "a dry run is a few sums here: there is nothing to divide",
+        ),
+        KEEP_ANSWERS,
+        MIN_RUNTIME,
+    )
 
-    def run(self, session: Session) -> None:
+    def run(self, session: Session) -> Iterator[None]:
         self._arguments = session.arguments(self.name)
-        session.keep_answers = self._arguments.flag("predicateErrorCacheEnable", True)
+        session.keep_answers = self._arguments.flag(KEEP_ANSWERS.name)
         starving = [
             gang
             for gang in session.own
@@ -32,9 +46,11 @@ class Preempt(Action):
         ]
         starving.sort(key=session.job_key)
         for gang in starving:
-            self._between_gangs(session, gang)
+            session.attempt(gang, partial(self._between_gangs, session, gang), None)
+            yield
         for gang in starving:
-            self._inside(session, gang)
+            session.attempt(gang, partial(self._inside, session, gang), None)
+            yield
 
     def _between_gangs(self, session: Session, gang: Gang) -> None:
         preemptors = _preemptors(session, gang)
@@ -47,15 +63,12 @@ class Preempt(Action):
         )
         statement = session.statement()
         why = f"preempted for {gang.namespace}/{gang.name}"
-        failed: tuple[Task, int] | None = None
+        in_vain = InVain(session, statement)
         for task in preemptors:
             if not session.starving(gang):
                 break
-            unchanged = failed is not None and failed[1] == statement.checkpoint()
-            if failed is not None and unchanged and session.keep_answers and session.alike(failed[0], task):
-                continue
-            if not self._make_room(session, statement, task, prey, why):
-                failed = (task, statement.checkpoint())
+            if not in_vain.covers(task) and not self._make_room(session, statement, task, prey, why):
+                in_vain.note(task)
         if statement.evicts and session.pipelined(gang):
             statement.commit()
         else:
@@ -77,7 +90,7 @@ class Preempt(Action):
                 statement.rollback()
 
     def _make_room(self, session: Session, statement: Statement, task: Task, prey: Prey, why: str) -> bool:
-        if self._arguments.flag("enableTopologyAwarePreemption", False):
+        if self._arguments.flag("enableTopologyAwarePreemption"):
             search = Search.of(self._arguments)
             return make_room_by_dry_run(session, statement, task, prey, session.preemptable, why, search)
         return make_room(session, statement, task, prey, session.preemptable, why)

@@ -1,13 +1,14 @@
-"""reclaim: between queues, what is lent beyond a queue's share is taken back.
-
-minRuntime  what has run for less than this is left alone
-"""
+"""reclaim: between queues, what is lent beyond a queue's share is taken back."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 from podium.core.action import Action
+from podium.core.actions.common import KEEP_ANSWERS, MIN_RUNTIME
 from podium.core.actions.line import Line
-from podium.core.actions.victims import Prey, make_room
+from podium.core.actions.victims import InVain, Prey, make_room
 from podium.core.model import Gang, Phase, Queue, State, Task
 from podium.core.session import Session
 
@@ -16,8 +17,10 @@ class Reclaim(Action):
     """Lets the starving gangs of queues that are below their share take from queues that are above theirs."""
 
     name = "reclaim"
+    ARGUMENTS = (KEEP_ANSWERS, MIN_RUNTIME)
 
-    def run(self, session: Session) -> None:
+    def run(self, session: Session) -> Iterator[None]:
+        session.keep_answers = session.arguments(self.name).flag(KEEP_ANSWERS.name)
         starving = (
             gang
             for gang in session.own
@@ -28,15 +31,20 @@ class Reclaim(Action):
             if session.overused(queue):
                 line.drop_queue(queue)
                 continue
-            self._reclaim(session, queue, line.pop(queue))
+            gang = line.pop(queue)
+            session.attempt(gang, partial(self._reclaim, session, queue, gang), None)
+            yield
 
     def _reclaim(self, session: Session, queue: Queue, gang: Gang) -> None:
         def eligible(victim: Task) -> bool:
             owner = session.queues.get(victim.gang.queue)
-            return owner is not None and owner.id != queue.id and owner.reclaimable
+            lent = owner is not None and owner.id != queue.id and owner.reclaimable
+            return lent and victim.state is State.RUNNING
 
         prey = Prey(session, eligible, session.arguments(self.name))
         statement = session.statement()
+        in_vain = InVain(session, statement)
+        why = f"reclaimed by queue {queue.name}"
         waiting = [
             task
             for task in gang.tasks.values()
@@ -45,9 +53,10 @@ class Reclaim(Action):
         for task in session.sorted_tasks(waiting):
             if not session.starving(gang):
                 break
-            if session.preemptive(queue, task):
-                why = f"reclaimed by queue {queue.name}"
-                make_room(session, statement, task, prey, session.reclaimable, why)
+            if in_vain.covers(task) or not session.preemptive(queue, task):
+                continue
+            if not make_room(session, statement, task, prey, session.reclaimable, why):
+                in_vain.note(task)
         if statement.evicts and session.pipelined(gang):
             statement.commit()
         else:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.core.actions.common import MIN_RUNTIME
+from podium.core.arguments import Arguments
 from podium.core.model import Gang, State, Task
-from podium.core.plugin import Arguments
 from podium.core.plugins.sla import duration
 from podium.core.session import Session
 from podium.core.statement import Statement
@@ -24,7 +25,8 @@ from podium.core.statement import Statement
 Eligible = Callable[[Task], bool]
 Filter = Callable[[Task, Sequence[Task]], list[Task]]
 
-_EVICTABLE = frozenset({State.BINDING, State.BOUND, State.RUNNING})
+# Whose bind has not been answered yet is nobody's victim: nobody knows whether there is anything to evict.
+_EVICTABLE = frozenset({State.BOUND, State.RUNNING})
 
 
 class Prey:
@@ -32,7 +34,7 @@ class Prey:
 
     def __init__(self, session: Session, eligible: Eligible, arguments: Arguments) -> None:
         self._session = session
-        protected = duration(arguments.text("minRuntime"))
+        protected = duration(arguments.text(MIN_RUNTIME.name))
         latest = session.now - protected if protected is not None else math.inf
         self.by_row: dict[int, list[Task]] = {}
         for row, tasks in session.cluster.on_row.items():
@@ -93,6 +95,24 @@ class Prey:
             if nodes.future_idle_of(row, column) + gain < amount:
                 return False
         return True
+
+
+class InVain:
+    """Tasks for which nothing could be done: equal ones need not try as long as nothing has changed."""
+
+    def __init__(self, session: Session, statement: Statement) -> None:
+        self._session = session
+        self._statement = statement
+        self._last: tuple[Task, int] | None = None
+
+    def note(self, task: Task) -> None:
+        self._last = (task, self._statement.checkpoint())
+
+    def covers(self, task: Task) -> bool:
+        if self._last is None or not self._session.keep_answers:
+            return False
+        failed, mark = self._last
+        return mark == self._statement.checkpoint() and self._session.alike(failed, task)
 
 
 def make_room(session: Session, statement: Statement, task: Task, prey: Prey, agree: Filter, why: str) -> bool:

@@ -7,7 +7,9 @@ from podium.core.plugins.binpack import Binpack
 from podium.core.plugins.capacity import Capacity
 from podium.core.plugins.conformance import Conformance
 from podium.core.plugins.drf import Drf
+from podium.core.plugins.fgd import Fgd
 from podium.core.plugins.gang import GangPlugin
+from podium.core.plugins.gpu_packing import BestFit, DotProduct, GpuClustering, GpuPacking
 from podium.core.plugins.nodegroup import NodeGroup
 from podium.core.plugins.nodeorder import NodeOrder
 from podium.core.plugins.overcommit import Overcommit
@@ -15,17 +17,23 @@ from podium.core.plugins.pdb import Pdb
 from podium.core.plugins.predicates import Predicates
 from podium.core.plugins.priority import Priority
 from podium.core.plugins.proportion import Proportion
+from podium.core.plugins.random_node import RandomNode
 from podium.core.plugins.resourcequota import ResourceQuota
 from podium.core.plugins.sla import Sla
 
 BUILT_IN: dict[str, type[Plugin]] = {
     plugin.name: plugin
     for plugin in (
+        BestFit,
         Binpack,
         Capacity,
         Conformance,
+        DotProduct,
         Drf,
+        Fgd,
         GangPlugin,
+        GpuClustering,
+        GpuPacking,
         NodeGroup,
         NodeOrder,
         Overcommit,
@@ -33,6 +41,7 @@ BUILT_IN: dict[str, type[Plugin]] = {
         Predicates,
         Priority,
         Proportion,
+        RandomNode,
         ResourceQuota,
         Sla,
     )

@@ -10,24 +10,31 @@ from __future__ import annotations
 import numpy as np
 
 from podium.core.model import TaskClass
-from podium.core.plugin import MAX_NODE_SCORE, Arguments, Plugin, Scores
+from podium.core.plugin import MAX_NODE_SCORE, Argument, Arguments, Plugin, Scores
 from podium.core.rows import Rows
 from podium.core.session import Session
 
 
 class Binpack(Plugin):
     name = "binpack"
+    ARGUMENTS = (
+        Argument("binpack.weight", 1, "how much the score counts beside those of other plugins"),
+        Argument("binpack.cpu", 1, "how much CPU counts"),
+        Argument("binpack.memory", 1, "how much memory counts"),
+        Argument("binpack.resources", "", "other resources that count, separated by commas"),
+        Argument("binpack.resources.<name>", 1, "how much one of them counts"),
+    )
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy=hierarchy)
-        self._weight = arguments.number("binpack.weight", 1)
+        self._weight = arguments.number("binpack.weight")
         self._by_name = {
-            "cpu": arguments.number("binpack.cpu", 1),
-            "memory": arguments.number("binpack.memory", 1),
+            "cpu": arguments.number("binpack.cpu"),
+            "memory": arguments.number("binpack.memory"),
         }
         for name in arguments.text("binpack.resources").split(","):
             if name.strip():
-                self._by_name[name.strip()] = arguments.number(f"binpack.resources.{name.strip()}", 1)
+                self._by_name[name.strip()] = arguments.number(f"binpack.resources.{name.strip()}")
         self._by_column: dict[int, float] = {}
 
     def on_session_open(self, session: Session) -> None:

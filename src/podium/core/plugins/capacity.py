@@ -18,21 +18,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from podium.core.model import Gang, Queue, Task, TaskClass
-from podium.core.plugin import Arguments, Placed, Plugin, Vote
+from podium.core.plugin import Argument, Arguments, Placed, Plugin, Vote
 from podium.core.plugins.queue_tree import QueueTree
 from podium.core.plugins.quotas import flat_quotas, tree_quotas
 from podium.core.resources import PODS
 from podium.core.session import Session
-from podium.core.shares import TOLERANCE, Admissions, Amounts, Ledger, how_many, over, over_limit
+from podium.core.shares import TOLERANCE, Admissions, Amounts, Ledger, Standing, how_many, over, over_limit
 from podium.reasons import NOT_LEAF, QUEUE_CLOSED, Refusal, refuse
+
+_NO_DRA = "pods with resourceClaims are refused: devices are asked for by resource name"
 
 
 class Capacity(Plugin):
     name = "capacity"
+    ARGUMENTS = (
+        Argument("ancestorReclaimLevel", 0, "how many levels above a queue have a say in reclaim"),
+        Argument("capacity.DynamicResourceAllocationEnable", False, "limits on classes of devices", _NO_DRA),
+        Argument("capacity.DRAConsumableCapacityEnable", False, "limits on parts of devices", _NO_DRA),
+    )
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy=hierarchy)
-        self._levels = max(0, arguments.integer("ancestorReclaimLevel", 0)) if hierarchy else 0
+        self._levels = max(0, arguments.integer("ancestorReclaimLevel")) if hierarchy else 0
 
     def on_session_open(self, session: Session) -> None:
         self._session = session
@@ -110,6 +117,12 @@ class Capacity(Plugin):
         one, other = self._quotas[left], self._quotas[right]
         difference = self._ledger.share(left, one.share) - self._ledger.share(right, other.share)
         return difference or (other.deserves - one.deserves)
+
+    def standing(self, queue: Queue) -> Standing:
+        """How a queue stood at the end of the turn."""
+        quota = self._quotas[queue.id]
+        share = self._ledger.share(queue.id, quota.share)
+        return Standing(self._ledger.queues[queue.id], quota.deserved, quota.limit, share, share > 1)
 
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> float:
         if self._tree is None:

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from podium.core.model import Gang, Queue, Task
 from podium.core.plugin import Placed, Plugin
 from podium.core.plugins.fair_tree import FairTree
@@ -36,12 +34,11 @@ class Drf(Plugin):
     def on_session_open(self, session: Session) -> None:
         self._session = session
         self._ledger = Ledger(session)
-        self._shares = {id: dominant(held, self._ledger.total) for id, held in self._ledger.gangs.items()}
+        self._shares: dict[str, float] = {}
         self._by_namespace = session.asks("namespace_order", self)
-        self._namespaces: dict[str, Amounts] = {}
-        for gang in session.gangs:
-            held = self._namespaces.get(gang.namespace, np.zeros(self._ledger.width))
-            self._namespaces[gang.namespace] = held + self._ledger.gangs[gang.id]
+        self._namespaces = {
+            name: self._ledger.vector(held) for name, held in session.cluster.accounts.namespaces.items()
+        }
         self._tree = FairTree(session, self._ledger) if self.hierarchy else None
 
     def on_allocate(self, placed: Placed) -> None:
@@ -53,7 +50,7 @@ class Drf(Plugin):
     def _update(self, placed: Placed, sign: int) -> None:
         gang = placed.gang
         self._ledger.add(placed, sign)
-        self._shares[gang.id] = dominant(self._ledger.gangs[gang.id], self._ledger.total)
+        self._shares.pop(gang.id, None)
         amount = self._ledger.of(placed.cls) * (sign * len(placed.tasks))
         self._namespaces[gang.namespace] = self._namespaces[gang.namespace] + amount
         if self._tree is not None:
@@ -62,10 +59,13 @@ class Drf(Plugin):
     # --- orders ------------------------------------------------------------------------------------------------
 
     def job_order(self, left: Gang, right: Gang) -> float:
-        return self._shares[left.id] - self._shares[right.id]
+        return self.job_key(left) - self.job_key(right)
 
     def job_key(self, gang: Gang) -> float:
-        return self._shares[gang.id]
+        share = self._shares.get(gang.id)
+        if share is None:
+            share = self._shares[gang.id] = dominant(self._ledger.held(gang.id), self._ledger.total)
+        return share
 
     def queue_order(self, left: Queue, right: Queue) -> float:
         return 0 if self._tree is None else self._tree.compare(left.id, right.id)
@@ -77,18 +77,22 @@ class Drf(Plugin):
         weight = max(1, self._session.cluster.namespace_weights.get(namespace, 1))
         return dominant(held, self._ledger.total) / weight
 
+    def namespace_shares(self) -> dict[str, float]:
+        """What each namespace held at the end of the turn, before weights: for metrics."""
+        return {name: dominant(held, self._ledger.total) for name, held in self._namespaces.items()}
+
     # --- victims -----------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
         ledger = self._ledger
         wanted = ledger.of(preemptor.cls)
-        mine = dominant(ledger.gangs[preemptor.gang.id] + wanted, ledger.total)
+        mine = dominant(ledger.held(preemptor.gang.id) + wanted, ledger.total)
         left: dict[str, Amounts] = {}
         namespaces = dict(self._namespaces)
         victims = []
         for task in candidates:
             given = ledger.of(task.cls)
-            left[task.gang.id] = left.get(task.gang.id, ledger.gangs[task.gang.id]) - given
+            left[task.gang.id] = left.get(task.gang.id, ledger.held(task.gang.id)) - given
             difference = mine - dominant(left[task.gang.id], ledger.total)
             if self._by_namespace and task.gang.namespace != preemptor.gang.namespace:
                 # Namespaces are compared first; gangs decide between namespaces that are equal.

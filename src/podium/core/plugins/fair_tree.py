@@ -82,7 +82,7 @@ class FairTree:
 
     def __init__(self, session: Session, ledger: Ledger) -> None:
         self._total = ledger.total
-        self._used = sum(ledger.gangs.values(), np.zeros(ledger.width))
+        self._used = sum((ledger.held(gang.id) for gang in session.gangs), np.zeros(ledger.width))
         self._root = _Branch(1.0, None)
         self._paths = {id: self._path(queue) for id, queue in sorted(session.queues.items())}
         self._places: dict[str, tuple[_Branch, int]] = {}
@@ -113,7 +113,7 @@ class FairTree:
         if np.any(asked > 0):
             branch = self._paths[gang.queue][-1]
             self._places[gang.id] = (branch, len(branch.gangs))
-            branch.gangs.append((ledger.gangs[gang.id], asked))
+            branch.gangs.append((ledger.held(gang.id), asked))
 
     def move(self, gang: Gang, amount: Amounts) -> None:
         """A gang holds so much more, or less."""

@@ -18,7 +18,7 @@ from collections.abc import Hashable, Iterable, Iterator
 import numpy as np
 
 from podium.core.model import HOLDING, NodeGroups, Queue, Task
-from podium.core.plugin import Arguments, Mask, Placed, Plugin, Scores
+from podium.core.plugin import Argument, Arguments, Mask, Placed, Plugin, Scores
 from podium.core.session import Session
 from podium.reasons import NODE_GROUP, NODE_GROUP_LIMIT, Refusal, refuse
 
@@ -28,11 +28,15 @@ _REQUIRED, _PREFERRED, _SHUNNED = 100.0, 50.0, -1.0
 
 class NodeGroup(Plugin):
     name = "nodegroup"
+    ARGUMENTS = (
+        Argument("strict", True, "a node without a group takes nothing at all"),
+        Argument("enablePreferredOrder", False, "earlier preferred groups count more"),
+    )
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy=hierarchy)
-        self._strict = arguments.flag("strict", True)
-        self._ordered = arguments.flag("enablePreferredOrder", False)
+        self._strict = arguments.flag("strict")
+        self._ordered = arguments.flag("enablePreferredOrder")
 
     def on_session_open(self, session: Session) -> None:
         self._session = session

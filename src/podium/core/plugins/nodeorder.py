@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from podium.core import affinity, spread
 from podium.core.labels import tolerates
 from podium.core.model import Task, TaskClass
-from podium.core.plugin import MAX_NODE_SCORE, Arguments, Plugin, Scores
+from podium.core.plugin import MAX_NODE_SCORE, Argument, Arguments, Plugin, Scores
 from podium.core.plugins.predicates import eligible
 from podium.core.properties import Shade
 from podium.core.resources import CPU, MEMORY
@@ -28,17 +28,27 @@ _SMALL_IMAGES, _LARGE_IMAGE = 23 << 20, 1000 << 20  # below the one locality is 
 
 class NodeOrder(Plugin):
     name = "nodeorder"
+    ARGUMENTS = (
+        Argument("leastrequested.weight", 1, "how much an empty node counts"),
+        Argument("mostrequested.weight", 0, "how much a full node counts"),
+        Argument("nodeaffinity.weight", 2, "how much preferred node affinity counts"),
+        Argument("podaffinity.weight", 2, "how much preferred pod affinity and anti-affinity count"),
+        Argument("balancedresource.weight", 1, "how much equal use of a node's resources counts"),
+        Argument("tainttoleration.weight", 3, "how much the absence of PreferNoSchedule taints counts"),
+        Argument("imagelocality.weight", 1, "how much images that are there already count"),
+        Argument("podtopologyspread.weight", 2, "how much soft spread constraints count"),
+    )
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy=hierarchy)
-        self._least = arguments.number("leastrequested.weight", 1)
-        self._most = arguments.number("mostrequested.weight", 0)
-        self._balanced = arguments.number("balancedresource.weight", 1)
-        self._affinity = arguments.number("nodeaffinity.weight", 2)
-        self._peer_affinity = arguments.number("podaffinity.weight", 2)
-        self._taints = arguments.number("tainttoleration.weight", 3)
-        self._images = arguments.number("imagelocality.weight", 1)
-        self._spread = arguments.number("podtopologyspread.weight", 2)
+        self._least = arguments.number("leastrequested.weight")
+        self._most = arguments.number("mostrequested.weight")
+        self._balanced = arguments.number("balancedresource.weight")
+        self._affinity = arguments.number("nodeaffinity.weight")
+        self._peer_affinity = arguments.number("podaffinity.weight")
+        self._taints = arguments.number("tainttoleration.weight")
+        self._images = arguments.number("imagelocality.weight")
+        self._spread = arguments.number("podtopologyspread.weight")
         self._columns: list[int] = []
 
     def on_session_open(self, session: Session) -> None:

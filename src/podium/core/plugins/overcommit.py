@@ -11,19 +11,22 @@ from __future__ import annotations
 import numpy as np
 
 from podium.core.model import Gang
-from podium.core.plugin import Arguments, Plugin, Vote
+from podium.core.plugin import Argument, Arguments, Plugin, Vote
 from podium.core.session import Session
-from podium.core.shares import TOLERANCE, Ledger, minimum_of, outstanding
+from podium.core.shares import TOLERANCE, Ledger, minimum_of
 
 _DEFAULT = 1.2
 
 
 class Overcommit(Plugin):
     name = "overcommit"
+    ARGUMENTS = (
+        Argument("overcommit-factor", _DEFAULT, "how much of the whole may be used or admitted; not below 1"),
+    )
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy=hierarchy)
-        factor = arguments.number("overcommit-factor", _DEFAULT)
+        factor = arguments.number("overcommit-factor")
         self._factor = factor if factor >= 1 else _DEFAULT
 
     def on_session_open(self, session: Session) -> None:
@@ -32,10 +35,8 @@ class Overcommit(Plugin):
         width, live = len(session.total), nodes.live[: nodes.count]
         used = nodes.used[: nodes.count][live].sum(axis=0)[:width]
         self._idle = session.total * self._factor - used
-        ledger = Ledger(session)
-        self._admitted = np.zeros(width)
-        for gang in session.gangs:
-            self._admitted += outstanding(session, gang, ledger.gangs[gang.id])
+        let_in = Ledger(session).summed(lambda account: account.let_in)
+        self._admitted = sum(let_in.values(), np.zeros(width))
 
     def job_enqueueable(self, gang: Gang) -> Vote:
         wanted = minimum_of(self._session, gang)

@@ -2,7 +2,8 @@
 
 properties of nodes (grade 1)     cordon, node affinity and selector, taints, volumes and their zones
 a row's own holdings (grade 2)    host ports, limits of volume drivers; room itself is the kernel's
-who is where (grade 3)            pod affinity and topology spread, for tasks with or under such terms only
+who is where (grade 3)            pod affinity and topology spread, for tasks with or under such terms only, and
+                                  volumes that others may have taken
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from podium.core.constraints import Constraints, Spread
 from podium.core.labels import tolerates
 from podium.core.model import Task, TaskClass
 from podium.core.peers import HERE_OR_COMING, STAYING
-from podium.core.plugin import MAX_NODE_SCORE, Arguments, Mask, Plugin, Scores
+from podium.core.plugin import MAX_NODE_SCORE, Argument, Arguments, Mask, Plugin, Scores
 from podium.core.properties import Properties, Shade, Taint
 from podium.core.rows import Rows
 from podium.core.session import Session
 from podium.reasons import (
     ANTI_AFFINITY,
+    CLAIM_IN_USE,
     CORDONED,
     DEVICE_CLAIM,
     PEER_AFFINITY,
@@ -34,6 +36,7 @@ from podium.reasons import (
     VOLUME_LIMIT,
     VOLUME_REACH,
     VOLUME_ZONE,
+    VOLUMES_TAKEN,
     Refusal,
     refuse,
 )
@@ -47,25 +50,43 @@ _ZONE_LABELS = (
     "failure-domain.beta.kubernetes.io/region",
 )
 
+_NO_DRA = "pods with resourceClaims are refused: devices are asked for by resource name"
+
 
 class Predicates(Plugin):
     name = "predicates"
+    ARGUMENTS = (
+        Argument("predicate.NodeAffinityEnable", True, "whether node selectors and required node affinity bind"),
+        Argument("predicate.NodePortsEnable", True, "whether host ports bind"),
+        Argument("predicate.TaintTolerationEnable", True, "whether NoSchedule and NoExecute taints bind"),
+        Argument("predicate.PodAffinityEnable", True, "whether required pod affinity and anti-affinity bind"),
+        Argument("predicate.NodeVolumeLimitsEnable", True, "whether the limits of volume drivers bind"),
+        Argument("predicate.VolumeZoneEnable", True, "whether the zones of bound volumes bind"),
+        Argument("predicate.PodTopologySpreadEnable", True, "whether hard spread constraints bind"),
+        Argument("predicate.VolumeBindingEnable", True, "whether a node must reach the volumes of a claim"),
+        Argument("predicate.DynamicResourceAllocationEnable", False, "claims on devices", _NO_DRA),
+        Argument("predicate.CacheEnable", False, "whether answers are kept", "they always are"),
+        Argument("volumebinding.weight", 1, "how much volumes that fit closely count"),
+        Argument("volumebinding.bindTimeoutSeconds", 600, "how long volumes may take to be bound"),
+        Argument("dynamicresources.filterTimeoutSeconds", 10, "how long devices may be looked for", _NO_DRA),
+    )
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy=hierarchy)
-        self._affinity = arguments.flag("predicate.NodeAffinityEnable", True)
-        self._ports = arguments.flag("predicate.NodePortsEnable", True)
-        self._taints = arguments.flag("predicate.TaintTolerationEnable", True)
-        self._peer_affinity = arguments.flag("predicate.PodAffinityEnable", True)
-        self._volume_limits = arguments.flag("predicate.NodeVolumeLimitsEnable", True)
-        self._volume_zone = arguments.flag("predicate.VolumeZoneEnable", True)
-        self._spread = arguments.flag("predicate.PodTopologySpreadEnable", True)
-        self._volume_binding = arguments.flag("predicate.VolumeBindingEnable", True)
-        self._volume_weight = arguments.number("volumebinding.weight", 1)
+        self._affinity = arguments.flag("predicate.NodeAffinityEnable")
+        self._ports = arguments.flag("predicate.NodePortsEnable")
+        self._taints = arguments.flag("predicate.TaintTolerationEnable")
+        self._peer_affinity = arguments.flag("predicate.PodAffinityEnable")
+        self._volume_limits = arguments.flag("predicate.NodeVolumeLimitsEnable")
+        self._volume_zone = arguments.flag("predicate.VolumeZoneEnable")
+        self._spread = arguments.flag("predicate.PodTopologySpreadEnable")
+        self._volume_binding = arguments.flag("predicate.VolumeBindingEnable")
+        self._volume_weight = arguments.number("volumebinding.weight")
 
     def on_session_open(self, session: Session) -> None:
         self._peers = session.cluster.peers
         self._attachments = session.cluster.attachments
+        self._claims = session.cluster.claims
         self._properties = session.cluster.nodes.properties
 
     def kind(self, task: Task) -> Hashable:
@@ -77,8 +98,10 @@ class Predicates(Plugin):
             case "mask_rows":
                 return bool((self._ports and wanted.ports) or (self._volume_limits and wanted.attachments))
             case "batch_predicate":
-                return (self._peer_affinity and affinity.concerns(self._peers, task)) or (
-                    self._spread and bool(spread.hard(task))
+                return (
+                    (self._peer_affinity and affinity.concerns(self._peers, task))
+                    or (self._spread and bool(spread.hard(task)))
+                    or (self._volume_binding and wanted.contested)
                 )
             case "score":
                 return self._volume_binding and any(
@@ -156,9 +179,17 @@ class Predicates(Plugin):
 
     def batch_predicate(self, task: Task, later: bool) -> Mask:
         refused: Mask = np.zeros(self._properties.count, dtype=bool)
-        for _, rows in self._peer_refusals(task, later=later):
+        for _, rows in (*self._volume_refusals(task, later=later), *self._peer_refusals(task, later=later)):
             refused |= rows
         return ~refused
+
+    def _volume_refusals(self, task: Task, *, later: bool) -> Iterator[tuple[Refusal, Mask]]:
+        if not self._volume_binding or not task.cls.constraints.contested:
+            return
+        if self._claims.in_use(task, later=later):
+            yield refuse(CLAIM_IN_USE), np.ones(self._properties.count, dtype=bool)
+        else:
+            yield refuse(VOLUMES_TAKEN), ~self._claims.room(task)
 
     def _peer_refusals(self, task: Task, *, later: bool) -> Iterator[tuple[Refusal, Mask]]:
         peers, properties, wanted = self._peers, self._properties, task.cls.constraints
@@ -191,6 +222,7 @@ class Predicates(Plugin):
         if self._volume_limits and wanted.attachments:
             everything = np.arange(self._properties.count, dtype=np.int64)
             yield refuse(VOLUME_LIMIT), ~self._attachments.room(wanted.attachments, everything, 0)
+        yield from self._volume_refusals(task, later=False)
         yield from self._peer_refusals(task, later=False)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from podium.core.model import Gang, State, Task
 from podium.core.plugin import Plugin
+from podium.core.subgroups import SubGroup
 
 
 class Priority(Plugin):
@@ -15,6 +16,9 @@ class Priority(Plugin):
         return right.priority - left.priority
 
     def job_order(self, left: Gang, right: Gang) -> float:
+        return right.priority - left.priority
+
+    def sub_job_order(self, left: SubGroup, right: SubGroup) -> float:
         return right.priority - left.priority
 
     def task_key(self, task: Task) -> float:

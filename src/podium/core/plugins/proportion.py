@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from podium.core.model import Gang, Queue, State, Task, TaskClass
+from podium.core.model import Gang, Queue, Task, TaskClass
 from podium.core.plugin import Placed, Plugin, Vote
 from podium.core.resources import PODS
 from podium.core.session import Session
@@ -19,6 +19,7 @@ from podium.core.shares import (
     Admissions,
     Amounts,
     Ledger,
+    Standing,
     capability_of,
     dominant,
     how_many,
@@ -46,7 +47,7 @@ class Proportion(Plugin):
         self._limits = {
             id: real_limit(capability[id], self._ledger.total, reserved, guarantee[id]) for id in queues
         }
-        requests = _requests(session, self._ledger)
+        requests = _requests(self._ledger)
         self._deserved = _fill(session, self._ledger.total, self._limits, requests, guarantee)
         self._bounds = {id: _bound(self._deserved[id], self._limits[id]) for id in queues}
         self._admissions = Admissions(session, self._ledger)
@@ -67,6 +68,17 @@ class Proportion(Plugin):
         enough = self._deserved[queue.id] <= self._ledger.queues[queue.id] + TOLERANCE
         enough[PODS] = True  # there are more places for pods than anything else: they would never be used up
         return bool(np.all(enough))
+
+    def standing(self, queue: Queue) -> Standing:
+        """How a queue stood at the end of the turn."""
+        id = queue.id
+        return Standing(
+            self._ledger.queues[id],
+            self._deserved[id],
+            self._limits[id],
+            self._share(queue),
+            self.overused(queue),
+        )
 
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
         if not queue.open:
@@ -112,13 +124,10 @@ def _bound(deserved: Amounts, limit: Amounts) -> Amounts:
     return bound
 
 
-def _requests(session: Session, ledger: Ledger) -> dict[str, Amounts]:
+def _requests(ledger: Ledger) -> dict[str, Amounts]:
     """What each queue holds and waits for."""
-    wanted = dict(ledger.queues)
-    for gang in session.gangs:
-        waiting = (task for task in gang.tasks.values() if task.state is State.PENDING)
-        ledger.raise_line(wanted, gang.queue, ledger.requested(waiting))
-    return wanted
+    waiting = ledger.summed(lambda account: account.waiting)
+    return {id: held + waiting[id] for id, held in ledger.queues.items()}
 
 
 def _fill(
@@ -128,10 +137,13 @@ def _fill(
     requests: dict[str, Amounts],
     guarantees: dict[str, Amounts],
 ) -> dict[str, Amounts]:
+    """What each queue deserves.  One without gangs has no part in it, but what it is guaranteed is kept for it."""
+    accounts = session.cluster.accounts.queues
     deserved = {id: np.zeros(len(total)) for id in session.queues}
     weight = {id: max(1, queue.weight) for id, queue in session.queues.items()}
-    remaining = total.copy()
-    unmet = set(session.queues)
+    unmet = {id for id in session.queues if id in accounts and accounts[id].gangs}
+    kept = sum((guarantees[id] for id in session.queues if id not in unmet), np.zeros(len(total)))
+    remaining = np.maximum(total - kept, 0)
     while unmet:
         weights = sum(weight[id] for id in unmet)
         before = remaining.copy()

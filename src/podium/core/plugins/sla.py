@@ -6,7 +6,7 @@ import math
 import re
 
 from podium.core.model import Gang
-from podium.core.plugin import Arguments, Plugin, Vote
+from podium.core.plugin import Argument, Arguments, Plugin, Vote
 from podium.core.session import Session
 
 KEYS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
@@ -25,6 +25,9 @@ def duration(text: str) -> float | None:
 
 class Sla(Plugin):
     name = "sla"
+    ARGUMENTS = (
+        Argument("sla-waiting-time", "", "how long gangs without a time of their own may wait, such as 1h15m"),
+    )
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy=hierarchy)

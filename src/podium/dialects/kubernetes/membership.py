@@ -1,8 +1,8 @@
 """Which gang a pod belongs to, whatever API it says so in.
 
-Each family reads its own marks.  They are asked in the order of the registry; a pod that names different groups
-in two of them is refused with both names, since either choice would be wrong for somebody.  A pod that names none
-is a gang of one.
+Each family reads its own marks.  They are asked in the order of the registry; a pod that names different groups,
+in two of them or in two marks of one, is refused with both names, since either choice would be wrong for somebody.
+A pod that names none is a gang of one.
 """
 
 from __future__ import annotations
@@ -22,15 +22,21 @@ class Membership(msgspec.Struct, frozen=True):
     group: str  # namespace and name, for comparison with what other families read
     called: str  # as people call it: "PodGroup a/b of Volcano"
     role: str = ""
+    awaited: bool = False  # the pod does not name it: a controller is about to make it
+
+
+def _nothing(pod: Pod) -> None:
+    """What a family says of pods that it does not mark."""
 
 
 class Marks(msgspec.Struct, frozen=True):
     """What a family reads on pods.  Each function gives None when the pod says nothing."""
 
-    membership: Callable[[Pod], Membership | None]
-    queue: Callable[[Pod], str | None]  # the id of the queue, for a pod that is in no group
-    priority: Callable[[Pod], int | None]  # inside of the scheduler, in place of the pod's own
-    preemptable: Callable[[Pod], bool | None]
+    memberships: Callable[[Pod], tuple[Membership, ...]]  # one for each mark, in the family's order
+    queue: Callable[[Pod], str | None] = _nothing  # the id of the queue, for a pod that is in no group
+    priority: Callable[[Pod], int | None] = _nothing  # inside of the scheduler, in place of the pod's own
+    preemptable: Callable[[Pod], bool | None] = _nothing
+    gates: frozenset[str] = frozenset()  # scheduling gates that are lifted when the pod's queue has room
 
 
 def lone(pod: Pod) -> str:
@@ -42,11 +48,11 @@ def membership_of(pod: Pod, families: Sequence[Marks]) -> Membership | Refusal |
     """The group of a pod; None for a pod that names none."""
     found: Membership | None = None
     for marks in families:
-        other = marks.membership(pod)
-        if found is None:
-            found = other
-        elif other is not None and other.group != found.group:
-            return refuse(TWO_GANGS, first=found.called, second=other.called)
+        for other in marks.memberships(pod):
+            if found is None:
+                found = other
+            elif other.group != found.group:
+                return refuse(TWO_GANGS, first=found.called, second=other.called)
     return found
 
 

@@ -7,6 +7,7 @@ import msgspec
 from podium.core.nodes import NodeFacts
 from podium.core.properties import Taint
 from podium.dialects.kubernetes.constraints import image_name
+from podium.dialects.kubernetes.devices import in_thousandths, shared_by
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.kube.wire import CSINode, Node, condition
 from podium.reasons import Refusal
@@ -24,6 +25,9 @@ def read_node(node: Node, drivers: CSINode | None = None) -> NodeReading:
     status = node.status
     given = status.allocatable if status.allocatable is not None else status.capacity
     allocatable, faults = read_amounts(given, f"node {node.name}: status.allocatable")
+    devices, model = shared_by(allocatable, node.labels)
+    if devices:
+        allocatable = in_thousandths(allocatable, devices)
     # A node that nobody has reported on is no worse than its taints say.
     ready = condition(status.conditions, "Ready")
     facts = NodeFacts(
@@ -36,6 +40,8 @@ def read_node(node: Node, drivers: CSINode | None = None) -> NodeReading:
         ready=(ready is None or ready.status == "True") and not node.deleting,
         images={image_name(name): image.size_bytes for image in status.images or () for name in image.names or ()},
         volume_limits=_volume_limits(drivers),
+        devices=devices,
+        device_model=model,
     )
     return NodeReading(facts, tuple(faults))
 

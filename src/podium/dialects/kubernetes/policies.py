@@ -10,6 +10,9 @@ from podium.dialects.kubernetes.constraints import UnreadableError, selection_of
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.kube.wire import PodDisruptionBudget, PriorityClass, ResourceQuota
 
+# Among the limits of a quota: what its namespace counts in shares between namespaces.
+NAMESPACE_WEIGHT = "volcano.sh/namespace.weight"
+
 
 class Priorities:
     """The numbers of the priority classes."""
@@ -42,6 +45,15 @@ def read_budget(budget: PodDisruptionBudget) -> Budget:
     selection = PodSelection(namespaces, labels)
     allowed = max(0, budget.status.disruptions_allowed)
     return Budget(object_id(budget.namespace, budget.name), selection, allowed)
+
+
+def namespace_weights(quotas: Iterable[Quota]) -> dict[str, int]:
+    """The weights of namespaces whose quotas name one; of several the largest counts."""
+    weights: dict[str, int] = {}
+    for quota in quotas:
+        if NAMESPACE_WEIGHT in quota.hard:
+            weights[quota.namespace] = max(weights.get(quota.namespace, 1), quota.hard[NAMESPACE_WEIGHT])
+    return weights
 
 
 def read_quota(quota: ResourceQuota) -> Quota:

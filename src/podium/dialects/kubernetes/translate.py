@@ -18,9 +18,11 @@ from podium.core.cluster import GangFacts, TaskFacts
 from podium.core.constraints import Constraints
 from podium.core.model import Phase, State
 from podium.dialects.kubernetes.constraints import UnreadableError, read_constraints
+from podium.dialects.kubernetes.devices import GPU_MILLI, asked_by, given_to, request_of
+from podium.dialects.kubernetes.gates import QUOTA_GATE
 from podium.dialects.kubernetes.membership import Marks, lone, membership_of, queue_of
 from podium.dialects.kubernetes.quantities import read_amounts
-from podium.dialects.kubernetes.volumes import has_claims, with_volumes
+from podium.dialects.kubernetes.volumes import VolumeReader, has_claims
 from podium.kube.cache import Cache
 from podium.kube.pod_resources import pod_requests
 from podium.kube.quantity import Quantity
@@ -42,6 +44,8 @@ class PodFacts(msgspec.Struct, frozen=True):
     task: TaskFacts
     gang: GangFacts | None = None  # of a pod that is a gang by itself
     refusal: Refusal | None = None  # why it can never be placed as it is
+    group: str = ""  # what its group is called, of a pod that is in one
+    awaited: bool = False  # whether somebody is about to make that group
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -58,7 +62,8 @@ class PodReader:
     def __init__(self, families: Sequence[Marks], queues: Mapping[str, str], cache: Cache) -> None:
         self._families = tuple(families)
         self._queues = dict(queues)
-        self._cache = cache
+        self.volumes = VolumeReader(cache)
+        self._gates = frozenset({QUOTA_GATE}).union(*(marks.gates for marks in families))
         self._shapes: dict[bytes, _Shape] = {}
 
     def read(self, pod: Pod) -> PodFacts:
@@ -68,12 +73,13 @@ class PodReader:
         constraints, refusal = shape.constraints, shape.refusal
         if has_claims(pod):
             try:
-                constraints = with_volumes(constraints, pod, self._cache)
+                constraints = self.volumes.read(pod, constraints).constraints
             except UnreadableError as error:
                 refusal = refusal or refuse(BAD_SPEC, field=error.path, detail=error.detail)
         group = membership_of(pod, self._families)
         if isinstance(group, Refusal):
             refusal, group = group, None
+        gates = {gate.name for gate in spec.scheduling_gates or ()}
         gang = group.gang if group is not None else lone(pod)
         created = parse_time(metadata.creation_timestamp)
         priority = spec.priority or 0
@@ -99,13 +105,15 @@ class PodReader:
             nominated=status.nominated_node_name,
             preemptable=preemptable,
             preempts=spec.preemption_policy != "Never",
-            gated=bool(spec.scheduling_gates) or refusal is not None,
+            gated=bool(gates) or refusal is not None,
+            quota_gated=bool(gates) and gates <= self._gates and refusal is None,
             protected=metadata.namespace == _SYSTEM_NAMESPACE or spec.priority_class_name in _SYSTEM_CLASSES,
             labels=pod.labels,
             started=parse_time(status.start_time),
+            devices=given_to(metadata.annotations) if constraints.devices is not None else (),
         )
         if group is not None:
-            return PodFacts(profile, task, None, refusal)
+            return PodFacts(profile, task, None, refusal, group.called, group.awaited)
         # Admission holds back pods that are yet to be created; this one is there.
         alone = GangFacts(
             id=gang,
@@ -167,6 +175,9 @@ def _key(pod: Pod) -> bytes:
         parts.append((2, spec.affinity, spec.topology_spread_constraints, pod.metadata.namespace, pod.labels))
     if spec.overhead or spec.resources is not None or spec.resource_claims:
         parts.append((3, spec.overhead, spec.resources, spec.resource_claims))
+    devices = asked_by(pod.metadata.annotations)
+    if devices is not None:
+        parts.append((5, *devices))
     granted = _granted(pod.status) if spec.node_name else None
     if granted:
         parts.append((4, granted))
@@ -199,6 +210,15 @@ def _make_shape(pod: Pod) -> _Shape:
     except UnreadableError as error:
         constraints = Constraints()
         refusal = refusal or refuse(BAD_SPEC, field=error.path, detail=error.detail)
+    devices = asked_by(pod.metadata.annotations)
+    if devices is not None:
+        try:
+            wanted = request_of(devices)
+        except UnreadableError as error:
+            refusal = refusal or refuse(BAD_SPEC, field=error.path, detail=error.detail)
+        else:
+            amounts = {**amounts, GPU_MILLI: wanted.count * wanted.share}
+            constraints = msgspec.structs.replace(constraints, devices=wanted)
     return _Shape(amounts, constraints, refusal)
 
 

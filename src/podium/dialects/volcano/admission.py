@@ -12,8 +12,10 @@ from typing import Any
 
 import msgspec
 
+from podium.dialects.kubernetes.gates import add_gate
 from podium.dialects.kubernetes.quantities import Amounts, format_amount, read_amounts
 from podium.dialects.volcano.names import (
+    ALLOCATION_GATE,
     DEFAULT_QUEUE,
     HIERARCHY,
     HIERARCHY_WEIGHTS,
@@ -26,11 +28,23 @@ from podium.dialects.volcano.types import Queue
 from podium.kube import fields
 from podium.kube.admission import Hook, Surroundings
 from podium.kube.fields import FieldError
-from podium.kube.resources import NAMESPACES
+from podium.kube.resources import NAMESPACES, PODS
 
 Document = dict[str, Any]
 
 DEEPEST = 5
+
+_ASKS_FOR_GATE = f"has(object.metadata.annotations) && '{ALLOCATION_GATE}' in object.metadata.annotations"
+
+
+# --- Pod ---------------------------------------------------------------------------------------------------
+
+
+def fill_pod(pod: Document, old: Document | None, around: Surroundings) -> None:
+    """A pod that asks for it starts behind the gate that stands for its queue's quota."""
+    marks = pod["metadata"].get("annotations") or {}
+    if old is None and marks.get(ALLOCATION_GATE) == "true":
+        add_gate(pod, ALLOCATION_GATE)
 
 
 # --- PodGroup ----------------------------------------------------------------------------------------------
@@ -244,6 +258,7 @@ def _sum_errors(parent: Queue, field: str, tree: _Tree) -> Iterator[FieldError]:
 
 
 HOOKS = (
-    Hook(PODGROUPS, mutate=fill_group),
-    Hook(QUEUES, mutate=fill_queue, validate=check_queue, keep=keep_queue),
+    Hook(PODS, mutate=fill_pod, condition=_ASKS_FOR_GATE),
+    Hook(PODGROUPS, mutate=fill_group, looks_at=(NAMESPACES,)),
+    Hook(QUEUES, mutate=fill_queue, validate=check_queue, keep=keep_queue, looks_at=(QUEUES,)),
 )

@@ -1,10 +1,20 @@
-"""What Volcano reads on pods: their group, role, queue, priority, and whether they may be pushed out."""
+"""What Volcano reads on pods: their group, role, queue, priority, and whether they may be pushed out.
+
+A pod that names no group and that somebody controls is in the group which the controller of groups will make for
+it (`podgroup_controller`): how many start together stands there.  That holds where this controller is known to
+run; elsewhere such a pod is a gang of one, unless it says itself that it is not alone.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from podium.dialects.kubernetes.membership import Marks, Membership
+from podium.dialects.volcano.groups import GROUP_MIN_MEMBER, group_name, grouped_elsewhere
 from podium.dialects.volcano.names import (
+    ALLOCATION_GATE,
     GROUP_NAME,
+    OWN_GROUP_NAME,
     PREEMPTABLE,
     QUEUE_NAME,
     TASK_PRIORITY,
@@ -15,14 +25,25 @@ from podium.dialects.volcano.names import (
 from podium.kube.wire import Pod
 
 
-def _membership(pod: Pod) -> Membership | None:
+def _memberships(pod: Pod) -> tuple[Membership, ...]:
+    """The groups that a pod names."""
     marks = pod.metadata.annotations
-    name = marks.get(GROUP_NAME) if marks else None
-    if not marks or not name:
-        return None
-    namespace = pod.metadata.namespace
+    if not marks:
+        return ()
+    names = dict.fromkeys(name for mark in (GROUP_NAME, OWN_GROUP_NAME) if (name := marks.get(mark)))
+    return tuple(_member(pod.metadata.namespace, name, marks.get(TASK_SPEC, "")) for name in names)
+
+
+def _waits_for_a_group(pod: Pod, schedulers: Container[str], grouped: bool) -> bool:
+    """Whether a pod that names no group will be in one."""
+    if pod.spec.scheduler_name not in schedulers or pod.metadata.controller is None:
+        return False
+    return (grouped or GROUP_MIN_MEMBER in pod.annotations) and not grouped_elsewhere(pod)
+
+
+def _member(namespace: str, name: str, role: str, *, awaited: bool = False) -> Membership:
     group = f"{namespace}/{name}"
-    return Membership(group_id(namespace, name), group, f"PodGroup {group} of Volcano", marks.get(TASK_SPEC, ""))
+    return Membership(group_id(namespace, name), group, f"PodGroup {group} of Volcano", role, awaited)
 
 
 def _queue(pod: Pod) -> str | None:
@@ -51,4 +72,14 @@ def _preemptable(pod: Pod) -> bool | None:
     return None
 
 
-MARKS = Marks(_membership, _queue, _priority, _preemptable)
+def marks_of(schedulers: Container[str], grouped: bool) -> Marks:
+    """How pods are read; `grouped` says that the controller of groups runs."""
+
+    def memberships(pod: Pod) -> tuple[Membership, ...]:
+        named = _memberships(pod)
+        if named or not _waits_for_a_group(pod, schedulers, grouped):
+            return named
+        role = pod.annotations.get(TASK_SPEC, "")
+        return (_member(pod.metadata.namespace, group_name(pod), role, awaited=True),)
+
+    return Marks(memberships, _queue, _priority, _preemptable, frozenset({ALLOCATION_GATE}))

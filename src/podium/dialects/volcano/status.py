@@ -39,8 +39,9 @@ def group_patch(
     group: types.PodGroup, gang: Gang, verdict: Verdict | None, cycle: str, now: float
 ) -> Patch | None:
     """The group's status after a turn; None when it stays as it is.  `cycle` names the turn."""
-    ready = is_ready(gang)
-    stuck = bool(gang.tasks) and not ready and not _only_leaving(gang)
+    ready = is_ready(gang) and gang.fault is None
+    # Without pods it is stuck when somebody has said so: it was not let in.
+    stuck = not ready and (not _only_leaving(gang) if gang.tasks else verdict is not None)
     phase = phase_of(gang, stuck)
     conditions = list(group.status.conditions or ())
     if stuck:

@@ -8,15 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from podium.core.cluster import GangFacts
-from podium.core.model import NodeGroups, Phase, Queue
+from podium.core.model import NetworkTopology, NodeGroups, Phase, Queue, SubGroupPolicy
+from podium.dialects.kubernetes.constraints import UnreadableError, selection_of
 from podium.dialects.kubernetes.policies import Priorities
 from podium.dialects.kubernetes.quantities import Amounts, read_amounts
 from podium.dialects.volcano import types
-from podium.dialects.volcano.names import DEFAULT_QUEUE, PREEMPTABLE, ROOT_QUEUE, group_id, queue_id
+from podium.dialects.volcano.names import (
+    DEFAULT_QUEUE,
+    NODE_GROUP_LIMITS,
+    PREEMPTABLE,
+    ROOT_QUEUE,
+    SCHEDULER,
+    SCHEDULER_NAME,
+    group_id,
+    queue_id,
+)
 from podium.kube.quantity import Quantity
 from podium.kube.times import parse_time
 from podium.reasons import BAD_SPEC, Refusal, refuse
+
+# Weights are 32-bit numbers; one beyond that would leave nothing to calculate with for the others.
+_HEAVIEST = 2**31 - 1
 
 _PHASES = {phase.name.capitalize(): phase for phase in Phase}
 PHASE_NAMES = {phase: name for name, phase in _PHASES.items()}
@@ -40,6 +55,12 @@ def read_group(group: types.PodGroup, priorities: Priorities) -> tuple[GangFacts
     for role, minimum in roles.items():
         if minimum < 0:
             refusal = refuse(BAD_SPEC, field=f"spec.minTaskMember[{role}]", detail=f"{minimum} is less than 0")
+    policies: list[SubGroupPolicy] = []
+    for index, policy in enumerate(spec.sub_group_policy or ()):
+        try:
+            policies.append(_policy(policy, f"spec.subGroupPolicy[{index}]"))
+        except UnreadableError as error:
+            refusal = refuse(BAD_SPEC, field=error.path, detail=error.detail)
     facts = GangFacts(
         id=group_id(group.namespace, group.name),
         namespace=group.namespace,
@@ -53,8 +74,34 @@ def read_group(group: types.PodGroup, priorities: Priorities) -> tuple[GangFacts
         phase=_PHASES.get(group.status.phase, Phase.PENDING),
         preemptable=_preemptable(group),
         attributes=group.annotations,
+        policies=tuple(policies),
+        topology=_topology(spec.network_topology),
+        # Until it has pods, which say whom they wait for.
+        profile=group.annotations.get(SCHEDULER_NAME) or SCHEDULER,
     )
     return facts, refusal
+
+
+def _policy(policy: types.SubGroupPolicy, path: str) -> SubGroupPolicy:
+    """A policy of sub-groups.  Its wish about the network is kept, for whoever will act on it."""
+    if policy.sub_group_size < 1:
+        raise UnreadableError(f"{path}.subGroupSize", f"{policy.sub_group_size} is less than 1")
+    if policy.min_sub_groups < 0:
+        raise UnreadableError(f"{path}.minSubGroups", f"{policy.min_sub_groups} is less than 0")
+    return SubGroupPolicy(
+        name=policy.name,
+        size=policy.sub_group_size,
+        minimum=policy.min_sub_groups,
+        selector=selection_of(policy.label_selector, f"{path}.labelSelector") or (),
+        keys=tuple(policy.match_label_keys or ()),
+        topology=_topology(policy.network_topology),
+    )
+
+
+def _topology(told: types.NetworkTopology | None) -> NetworkTopology | None:
+    if told is None:
+        return None
+    return NetworkTopology(told.mode != "soft", told.highest_tier_allowed, told.highest_tier_name)
 
 
 def _preemptable(group: types.PodGroup) -> bool:
@@ -76,7 +123,7 @@ def read_queue(queue: types.Queue) -> tuple[Queue, tuple[Refusal, ...]]:
         id=queue_id(queue.name),
         name=queue.name,
         parent=queue_id(parent) if parent else "",
-        weight=max(1, spec.weight),
+        weight=min(max(1, spec.weight), _HEAVIEST),
         capability=amounts(spec.capability, "capability"),
         guarantee=amounts(spec.guarantee.resource if spec.guarantee is not None else None, "guarantee.resource"),
         deserved=amounts(spec.deserved, "deserved"),
@@ -87,8 +134,27 @@ def read_queue(queue: types.Queue) -> tuple[Queue, tuple[Refusal, ...]]:
         created=parse_time(queue.metadata.creation_timestamp),
         attributes=dict(queue.annotations),
         groups=_node_groups(spec.affinity),
+        group_limits=_group_limits(queue, faults),
     )
     return found, tuple(faults)
+
+
+def _group_limits(queue: types.Queue, faults: list[Refusal]) -> dict[str, Amounts]:
+    """What a queue may hold on each group of nodes, as its annotation says it in JSON."""
+    told = queue.annotations.get(NODE_GROUP_LIMITS)
+    if not told:
+        return {}
+    field = f"queue {queue.name}: metadata.annotations[{NODE_GROUP_LIMITS}]"
+    try:
+        by_group = msgspec.json.decode(told, type=dict[str, dict[str, Quantity]])
+    except msgspec.MsgspecError as error:
+        faults.append(refuse(BAD_SPEC, field=field, detail=str(error)))
+        return {}
+    found = {}
+    for group, amounts in by_group.items():
+        found[group], bad = read_amounts(amounts, f"{field}[{group}]")
+        faults.extend(bad)
+    return found
 
 
 def _node_groups(affinity: types.QueueAffinity | None) -> NodeGroups | None:

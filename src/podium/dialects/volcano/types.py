@@ -27,7 +27,7 @@ STATES = ("Open", "Closed", "Closing", "Unknown")
 
 
 class NetworkTopology(View):
-    """How far apart, in the network, the pods of a group may be."""
+    """How far apart, in the network, the pods of a group may be.  Kept, and not acted on yet."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -161,10 +161,11 @@ class QueueSpec(View):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "!has(self.guarantee) || !has(self.guarantee.resource) || self.guarantee.resource.all(name, "
-            "has(self.deserved) && name in self.deserved && "
+            # A queue that says nothing of what it deserves deserves what it is guaranteed.
+            "!has(self.guarantee) || !has(self.guarantee.resource) || !has(self.deserved) || "
+            "self.guarantee.resource.all(name, name in self.deserved && "
             f"{_not_above('self.guarantee.resource', 'self.deserved')})",
-            "deserved must name each resource of the guarantee, and at least as much of it",
+            "deserved, where it is given, must name each resource of the guarantee, and at least as much of it",
         ),
         Rule(
             "!has(self.deserved) || !has(self.capability) || self.deserved.all(name, "

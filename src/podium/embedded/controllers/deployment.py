@@ -23,17 +23,17 @@ from podium.embedded.controllers.deployment_rollout import (
     roll,
 )
 from podium.embedded.controllers.deployment_status import is_complete, status_of
-from podium.embedded.controllers.mapping import controlled_or_selected_by, itself
 from podium.embedded.controllers.names import HASH_LABEL, LONGEST_NAME, template_hash, template_identity
 from podium.embedded.controllers.pods import claim
-from podium.embedded.controllers.writing import status_patch
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Delete, Document, Patch
 from podium.kube.conditions import owner_reference
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
+from podium.kube.mapping import controlled_or_selected_by, itself
 from podium.kube.resources import DEPLOYMENTS, PODS, REPLICASETS, Resource
 from podium.kube.selectors import LabelMatch, from_selector
 from podium.kube.wire import Deployment, Object, Pod, ReplicaSet
+from podium.kube.writing import status_patch
 
 REVISION = "deployment.kubernetes.io/revision"
 HISTORY = "deployment.kubernetes.io/revision-history"

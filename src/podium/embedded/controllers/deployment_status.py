@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from podium.embedded.controllers.deployment_rollout import limits, wanted
-from podium.embedded.controllers.writing import condition_documents, count
 from podium.kube.changes import Document
 from podium.kube.conditions import set_condition
 from podium.kube.times import format_time, parse_time
 from podium.kube.wire import Deployment, DeploymentStatus, ReplicaSet, condition
+from podium.kube.writing import condition_documents, count
 
 NO_DEADLINE = 2**31 - 1
 

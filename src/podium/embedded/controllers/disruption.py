@@ -8,12 +8,11 @@ pod is still there after two minutes was an eviction that came to nothing.
 from __future__ import annotations
 
 from podium.embedded.controllers.amounts import scaled
-from podium.embedded.controllers.mapping import itself, selected_by
-from podium.embedded.controllers.writing import condition_documents, status_patch
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Document
 from podium.kube.conditions import set_condition
 from podium.kube.controller import NOTHING, Mapper, Outcome
+from podium.kube.mapping import itself, selected_by
 from podium.kube.resources import (
     DEPLOYMENTS,
     PODDISRUPTIONBUDGETS,
@@ -33,6 +32,7 @@ from podium.kube.wire import (
     ReplicaSet,
     StatefulSet,
 )
+from podium.kube.writing import condition_documents, status_patch
 
 EXPIRY = 120.0
 

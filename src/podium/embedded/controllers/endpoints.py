@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.embedded.controllers.mapping import itself, selected_by
 from podium.embedded.controllers.names import NamesIn, generated_names
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Delete, Document, Patch
 from podium.kube.conditions import owner_reference
 from podium.kube.controller import NOTHING, Mapper, Outcome
+from podium.kube.mapping import itself, selected_by
 from podium.kube.resources import ENDPOINTS, ENDPOINTSLICES, PODS, SERVICES, Resource
 from podium.kube.selectors import NOTHING as MATCHES_NOTHING
 from podium.kube.selectors import LabelMatch, from_labels

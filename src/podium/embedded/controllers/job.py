@@ -22,24 +22,24 @@ from podium.embedded.controllers.job_tally import (
     in_place_restarts,
     tracked,
 )
-from podium.embedded.controllers.mapping import controlled_by, itself
 from podium.embedded.controllers.names import NamesIn
 from podium.embedded.controllers.pods import claim, rest_after
-from podium.embedded.controllers.writing import (
-    condition_documents,
-    count,
-    status_patch,
-    without_finalizer,
-)
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Delete, Document
 from podium.kube.conditions import set_condition
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
 from podium.kube.events import WARNING
+from podium.kube.mapping import controlled_by, itself
 from podium.kube.resources import JOBS, PODS, Resource
 from podium.kube.selectors import EVERYTHING, from_selector
 from podium.kube.times import format_time, parse_time
 from podium.kube.wire import Condition, Job, Pod, condition
+from podium.kube.writing import (
+    condition_documents,
+    count,
+    status_patch,
+    without_finalizer,
+)
 
 OWN_NAME = "kubernetes.io/job-controller"
 

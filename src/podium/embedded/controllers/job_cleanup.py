@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from podium.embedded.controllers.job import OWN_NAME, finished
 from podium.embedded.controllers.job_tally import TRACKING, tracked
-from podium.embedded.controllers.mapping import itself
-from podium.embedded.controllers.writing import without_finalizer
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Delete
 from podium.kube.controller import NOTHING, Mapper, Outcome
+from podium.kube.mapping import itself
 from podium.kube.resources import JOBS, PODS, Resource
 from podium.kube.times import parse_time
 from podium.kube.wire import Job, Object, Pod
+from podium.kube.writing import without_finalizer
 
 
 class JobOrphanController:

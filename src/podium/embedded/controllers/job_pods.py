@@ -22,13 +22,14 @@ from podium.embedded.controllers.job_tally import (
     index_of,
     only_replaces_failed,
 )
-from podium.embedded.controllers.names import LONGEST_NAME, SUFFIX_LENGTH, generated_names, sisters_seed
+from podium.embedded.controllers.names import LONGEST_NAME, generated_names, sisters_seed
 from podium.embedded.controllers.pods import victims_first
-from podium.embedded.controllers.writing import pod_from_template
 from podium.kube.changes import Document
 from podium.kube.conditions import owner_reference
+from podium.kube.hashes import SUFFIX_LENGTH
 from podium.kube.resources import JOBS
 from podium.kube.wire import Job, Pod
+from podium.kube.writing import pod_from_template
 
 FIRST_DELAY = 10.0
 LONGEST_DELAY = 600.0

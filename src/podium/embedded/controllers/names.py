@@ -1,13 +1,11 @@
 """Names of what controllers create: derived, never drawn.
 
 A name is a hash of its owner's UID and of what tells this object from its sisters, so a create that is repeated
-after a lost answer meets its own first try (409) instead of making a second object.  The alphabet and the lengths
-are the ones that users know from generated names: no vowels, hence no words, and no digits that look like letters.
+after a lost answer meets its own first try (409) instead of making a second object.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -15,23 +13,11 @@ from typing import Any
 import msgspec
 
 from podium.kube.cache import Cache
+from podium.kube.hashes import SUFFIX_LENGTH, short_hash
 from podium.kube.resources import Resource
 
-ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 LONGEST_NAME = 63  # a pod's name becomes its host name
-SUFFIX_LENGTH = 5
 HASH_LABEL = "pod-template-hash"
-
-
-def short_hash(*parts: object, length: int = SUFFIX_LENGTH) -> str:
-    """A few letters that stand for `parts`."""
-    text = "\0".join(str(part) for part in parts)
-    number = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest())
-    letters = []
-    for _ in range(length):
-        number, letter = divmod(number, len(ALPHABET))
-        letters.append(ALPHABET[letter])
-    return "".join(letters)
 
 
 def generated_names(base: str, taken: Container[str], *seed: object) -> Iterator[str]:

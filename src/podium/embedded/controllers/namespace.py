@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from podium.embedded.controllers.mapping import itself
-from podium.embedded.controllers.writing import condition_documents, status_patch
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Delete, Replace
 from podium.kube.conditions import set_condition
 from podium.kube.controller import NOTHING, Mapper, Outcome
+from podium.kube.mapping import itself
 from podium.kube.resources import EVENTS, EVENTS_V1, NAMESPACES, Resource
 from podium.kube.wire import Namespace, Object, condition
+from podium.kube.writing import condition_documents, status_patch
 
 FINALIZER = "kubernetes"
 CONTENT_DELETED = "NamespaceDeletionContentFailure"

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.embedded.controllers.mapping import itself
-from podium.embedded.controllers.writing import pod_condition
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Delete, Document, Patch
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
+from podium.kube.mapping import itself
 from podium.kube.resources import NODES, PODS, Resource
 from podium.kube.times import format_time, parse_time
 from podium.kube.wire import Node, Object, Pod, Taint, Toleration, condition
+from podium.kube.writing import pod_condition
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"

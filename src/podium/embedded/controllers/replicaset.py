@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from itertools import islice
 
-from podium.embedded.controllers.mapping import controlled_or_selected_by, itself
 from podium.embedded.controllers.names import NamesIn, generated_names, sisters_seed
 from podium.embedded.controllers.pods import active, available_at, claim, rest_after, terminating, victims_first
-from podium.embedded.controllers.writing import count, pod_from_template, status_patch
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Create, Delete, Document
 from podium.kube.conditions import owner_reference
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
+from podium.kube.mapping import controlled_or_selected_by, itself
 from podium.kube.resources import PODS, REPLICASETS, Resource
 from podium.kube.selectors import LabelMatch, from_selector
 from podium.kube.wire import Object, Pod, ReplicaSet
+from podium.kube.writing import count, pod_from_template, status_patch
 
 MOST_PODS_AT_ONCE = 500
 

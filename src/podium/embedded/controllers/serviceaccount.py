@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.embedded.controllers.mapping import itself
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Document, Patch
 from podium.kube.controller import NOTHING, Mapper, Outcome
+from podium.kube.mapping import itself
 from podium.kube.resources import CONFIGMAPS, NAMESPACES, SERVICEACCOUNTS, Resource
 from podium.kube.wire import ConfigMap, Namespace, Object
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.embedded.controllers.mapping import controlled_by, controlled_or_selected_by, itself
 from podium.embedded.controllers.pods import available_at, claim
 from podium.embedded.controllers.statefulset_identity import (
     REVISION,
@@ -26,13 +25,14 @@ from podium.embedded.controllers.statefulset_identity import (
     revision_of,
     wanted_ordinals,
 )
-from podium.embedded.controllers.writing import count, status_patch
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Delete, Document, Patch
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
+from podium.kube.mapping import controlled_by, controlled_or_selected_by, itself
 from podium.kube.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS, PODS, STATEFULSETS, Resource
 from podium.kube.selectors import LabelMatch, from_selector
 from podium.kube.wire import ControllerRevision, Object, Pod, StatefulSet
+from podium.kube.writing import count, status_patch
 
 
 def selector_of(obj: Object) -> LabelMatch:

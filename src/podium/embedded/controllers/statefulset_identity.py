@@ -9,12 +9,12 @@ import msgspec
 
 from podium.embedded.controllers.names import LONGEST_NAME, template_hash, template_identity
 from podium.embedded.controllers.pods import owner_documents
-from podium.embedded.controllers.writing import pod_from_template
 from podium.kube.cache import Cache
 from podium.kube.changes import Change, Create, Document, Patch
 from podium.kube.conditions import owner_reference
 from podium.kube.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS, PODS, STATEFULSETS
 from podium.kube.wire import ControllerRevision, Object, Pod, StatefulSet
+from podium.kube.writing import pod_from_template
 
 POD_NAME = "statefulset.kubernetes.io/pod-name"
 POD_INDEX = "apps.kubernetes.io/pod-index"

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from podium.embedded.controllers.mapping import itself
-from podium.embedded.controllers.writing import status_patch, with_finalizer, without_finalizer
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Delete, Document, Patch
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
+from podium.kube.mapping import itself
 from podium.kube.resources import (
     CSINODES,
     NODES,
@@ -26,30 +25,33 @@ from podium.kube.resources import (
 )
 from podium.kube.times import format_time
 from podium.kube.volume_matching import (
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    NO_PROVISIONER,
+    SELECTED_NODE,
+    WAITS_FOR_POD,
     NoSuchPlaceError,
     best_volume,
     default_class,
+    is_for,
     places,
+    reference_to,
     requested,
 )
 from podium.kube.wire import (
     Node,
     Object,
-    ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     StorageClass,
 )
+from podium.kube.writing import status_patch, with_finalizer, without_finalizer
 
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PROVISIONER = "volume.kubernetes.io/storage-provisioner"
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION = "kubernetes.io/pv-protection"
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 class VolumeClaimController:
@@ -117,13 +119,6 @@ def _protected_claims(obj: Object, cache: Cache) -> Iterator[Key]:
 # --- binding -----------------------------------------------------------------------------------------------
 
 
-def is_for(reference: ObjectReference | None, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume's claimRef means this claim; one without a UID was written by a user and means the name."""
-    if reference is None or (reference.namespace, reference.name) != key_of(claim):
-        return False
-    return reference.uid in ("", claim.uid)
-
-
 def _bound(claim: PersistentVolumeClaim, cache: Cache) -> Outcome:
     """A claim that names its volume: completes the binding, or tells that the volume is lost."""
     volume = cache.find(PERSISTENTVOLUMES, PersistentVolume, ("", claim.spec.volume_name))
@@ -142,10 +137,11 @@ def _unbound(claim: PersistentVolumeClaim, cache: Cache) -> Outcome:
             patch = {"spec": {"storageClassName": chosen.name}}
             return Outcome((Patch(PERSISTENTVOLUMECLAIMS, *key_of(claim), patch, uid=claim.uid),))
     kind = cache.find(STORAGECLASSES, StorageClass, ("", name)) if name else None
-    waits = kind is not None and kind.volume_binding_mode == "WaitForFirstConsumer"
+    waits = kind is not None and kind.volume_binding_mode == WAITS_FOR_POD
     node = cache.find(NODES, Node, ("", claim.annotations.get(SELECTED_NODE, "")))
-    made = cache.find(PERSISTENTVOLUMES, PersistentVolume, ("", _volume_name(claim)))
-    volume = made if made is not None and is_for(made.spec.claim_ref, claim) else None
+    # One that was made for it, or that a scheduler or a user has promised to it.
+    promised = (each for each in cache.volumes_for(key_of(claim)) if is_for(each.spec.claim_ref, claim))
+    volume = next((each for each in promised if not each.deleting), None)
     if volume is None:
         volume = best_volume(claim, cache, node, only_promised=waits and node is None)
     if volume is not None:
@@ -177,7 +173,7 @@ def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Iterator[Ch
             PERSISTENTVOLUMES,
             "",
             volume.name,
-            {"spec": {"claimRef": _reference(claim)}},
+            {"spec": {"claimRef": reference_to(claim)}},
             uid=volume.uid,
             resource_version=volume.metadata.resource_version,
         )
@@ -202,16 +198,6 @@ def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Iterator[Ch
     yield from status_patch(PERSISTENTVOLUMECLAIMS, claim, claim.status, status)
 
 
-def _reference(claim: PersistentVolumeClaim) -> Document:
-    return {
-        "apiVersion": PERSISTENTVOLUMECLAIMS.api_version,
-        "kind": PERSISTENTVOLUMECLAIMS.kind,
-        "namespace": claim.namespace,
-        "name": claim.name,
-        "uid": claim.uid,
-    }
-
-
 # --- provisioning ------------------------------------------------------------------------------------------
 
 
@@ -224,7 +210,7 @@ def _new_volume(claim: PersistentVolumeClaim, kind: StorageClass, node: Node | N
     spec: Document = {
         "capacity": {"storage": requested(claim)},
         "accessModes": claim.spec.access_modes or ["ReadWriteOnce"],
-        "claimRef": _reference(claim),
+        "claimRef": reference_to(claim),
         "csi": {"driver": kind.provisioner, "volumeHandle": name},
         "persistentVolumeReclaimPolicy": kind.reclaim_policy,
         "storageClassName": kind.name,

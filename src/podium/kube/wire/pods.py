@@ -118,6 +118,10 @@ class Named(View):
     name: str
 
 
+class SchedulingGroup(View):
+    pod_group_name: str = ""
+
+
 class PodSpec(View):
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
@@ -132,6 +136,7 @@ class PodSpec(View):
     tolerations: list[Toleration] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     scheduling_gates: list[Named] | None = None
+    scheduling_group: SchedulingGroup | None = None
     overhead: dict[str, str | int | float] | None = None
     resources: Resources | None = None
     volumes: list[Volume] | None = None

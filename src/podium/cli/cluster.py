@@ -1,0 +1,26 @@
+"""An embedded cluster with everything that podium brings along, for commands that start one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.cli.families import hooks, objects
+from podium.dialects import DIALECTS
+from podium.dialects.kubernetes.gates import quota_gates
+from podium.embedded.cluster import Settings
+from podium.engine.scheduler import Scheduler
+from podium.engine.world import World
+from podium.runtime.configuration import embedded_profiles, quota_gated
+
+
+def cluster_settings(**given: Any) -> Settings:
+    """The settings of a cluster that speaks all API families, with the scheduler that serves them."""
+    world, profiles = World(DIALECTS), embedded_profiles()
+    return Settings(
+        hooks=(*hooks(), *quota_gates(quota_gated(profiles))),
+        objects=objects(),
+        controllers=tuple(make() for each in DIALECTS for make in each.controllers),
+        machines=(Scheduler(world, profiles),),
+        views=world.views,
+        **given,
+    )

@@ -1,0 +1,29 @@
+"""What a process that runs for long asks of the interpreter: a fast event loop and an unobtrusive collector."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+
+# What a burst of binds allocates is mostly gone before the first look; all objects are looked through practically
+# never.
+_COLLECTOR_THRESHOLDS = (100_000, 20, 1000)
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def collect_rarely() -> None:
+    """For a process that mirrors a cluster: hundreds of thousands of objects that live long and form no cycles.
+
+    A full collection walks through all of them for tenths of a second, with binds waiting, and finds nothing.
+    What does form cycles (tasks, exceptions) dies young.
+    """
+    gc.freeze()
+    gc.set_threshold(*_COLLECTOR_THRESHOLDS)

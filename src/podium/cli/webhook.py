@@ -1,0 +1,71 @@
+"""`podium webhook`: the families' admission over HTTPS, for a real API server on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from podium.cli.process_options import connection_options, level
+
+
+@click.command()
+@connection_options
+@click.option("--dialects", "names", metavar="NAME,NAME", help="Only these API families.  [default: all]")
+@click.option(
+    "--config",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The scheduler's configuration: new pods of profiles with quotaGate start behind a gate.",
+)
+@click.option(
+    "--listen-address",
+    metavar="[HOST]:PORT",
+    default=":8443",
+    show_default=True,
+    help="Where the API server asks, on 127.0.0.1 only; :0 takes a free port.",
+)
+@click.option(
+    "-v",
+    "--v",
+    "--verbose",
+    "verbosity",
+    type=level,
+    is_flag=False,
+    flag_value="2",
+    default="0",
+    metavar="[LEVEL]",
+    help="Log more: 1 to 3 what is done, 4 and above everything.",
+)
+def webhook(
+    kubeconfig: Path | None,
+    context: str | None,
+    master: str | None,
+    names: str | None,
+    config: Path | None,
+    listen_address: str,
+    verbosity: int,
+) -> None:
+    """Fill in and check objects of podium's API families when they are written.
+
+    Nothing depends on it: without it the definitions refuse what they can, and the controllers the rest.
+    """
+    import asyncio
+
+    from podium.cli.families import families
+    from podium.cli.process import log_as_a_service, run_connected
+    from podium.dialects.kubernetes.gates import quota_gates
+    from podium.kube.transport import Transport
+    from podium.runtime.configuration import load_profiles, quota_gated
+    from podium.runtime.endpoints import Address
+    from podium.runtime.webhook import Webhook
+
+    log_as_a_service(verbosity)
+    dialects = families(names)
+    address = Address.read(listen_address, "--listen-address")
+    gates = quota_gates(quota_gated(load_profiles(config))) if config is not None else ()
+
+    async def work(transport: Transport, stop: asyncio.Event) -> None:
+        await Webhook(transport, dialects, address, gates).run(stop)
+
+    run_connected(kubeconfig, context, master, work)

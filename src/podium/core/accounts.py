@@ -1,0 +1,137 @@
+"""What gangs, queues and namespaces hold and wait for.
+
+Sums over everything that runs would make a lone task wait for a count of the whole cluster.  So the sums stay from
+one turn to the next, and before a turn only the gangs that changed since the last one are counted again.
+
+Amounts are sparse and whole, by column: taking away what was added before leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.core.model import HOLDING, Gang, Phase, State, Task
+from podium.core.resources import LIMIT, Dimensions
+
+Sums = dict[int, int]
+
+
+class Account:
+    """The sums of a gang, or of all gangs of a queue."""
+
+    __slots__ = ("elastic", "gangs", "held", "let_in", "waiting")
+
+    def __init__(self, gangs: int = 0) -> None:
+        self.gangs = gangs  # how many have been counted
+        self.held: Sums = {}
+        self.waiting: Sums = {}  # what pending tasks ask for
+        self.let_in: Sums = {}  # what an admitted gang may still take of its minimum
+        self.elastic: Sums = {}  # what it holds beyond its minimum
+
+    def add(self, other: Account, sign: int) -> None:
+        self.gangs += sign * other.gangs
+        _add(self.held, other.held, sign)
+        _add(self.waiting, other.waiting, sign)
+        _add(self.let_in, other.let_in, sign)
+        _add(self.elastic, other.elastic, sign)
+
+
+class Accounts:
+    """All sums, and the gangs that have something to be decided on."""
+
+    def __init__(self, dimensions: Dimensions) -> None:
+        self._dimensions = dimensions
+        self._width = 0
+        self._entered: dict[str, tuple[str, str]] = {}  # the queue and namespace that a gang is counted for
+        self.gangs: dict[str, Account] = {}
+        self.queues: dict[str, Account] = {}
+        self.namespaces: dict[str, Sums] = {}
+        self.active: dict[str, Gang] = {}
+
+    def settle(self, changed: Iterable[Gang], known: dict[str, Gang]) -> None:
+        """Brings the sums up to date, given the gangs that changed and all that there are."""
+        if self._width != self._dimensions.width:
+            # A resource has got a name: minimums that spoke of it count from now on.
+            self._width = self._dimensions.width
+            changed = [*known.values(), *changed]
+        for gang in changed:
+            self._leave(gang.id)
+            if known.get(gang.id) is gang:
+                self._enter(gang)
+
+    def _leave(self, id: str) -> None:
+        queue, namespace = self._entered.pop(id, ("", ""))
+        account = self.gangs.pop(id, None)
+        self.active.pop(id, None)
+        if account is not None:
+            self.queues[queue].add(account, -1)
+            _add(self.namespaces[namespace], account.held, -1)
+
+    def _enter(self, gang: Gang) -> None:
+        account = self.account(gang)
+        self._entered[gang.id] = (gang.queue, gang.namespace)
+        self.gangs[gang.id] = account
+        self.queues.setdefault(gang.queue, Account()).add(account, 1)
+        _add(self.namespaces.setdefault(gang.namespace, {}), account.held, 1)
+        if gang.phase is Phase.PENDING or gang.counts[State.PENDING]:
+            self.active[gang.id] = gang
+
+    def differences(self, other: Accounts) -> int:
+        """How many queues, namespaces and waiting gangs are counted otherwise there."""
+        mine, others = self._told(), other._told()
+        told = sum(mine.get(each) != others.get(each) for each in mine.keys() | others.keys())
+        return told + len(self.active.keys() ^ other.active.keys())
+
+    def _told(self) -> dict[tuple[str, str], list[Sums]]:
+        """All sums that are not zero, by what they are of."""
+        sums = {
+            ("queue", id): [account.held, account.waiting, account.let_in, account.elastic]
+            for id, account in self.queues.items()
+        }
+        sums |= {("namespace", id): [held] for id, held in self.namespaces.items()}
+        told = {key: [_nonzero(each) for each in parts] for key, parts in sums.items()}
+        return {key: parts for key, parts in told.items() if any(parts)}
+
+    def account(self, gang: Gang) -> Account:
+        """A gang's sums, counted anew."""
+        account = Account(gangs=1)
+        for task in gang.tasks.values():
+            if task.state in HOLDING:
+                _count(account.held, task)
+            elif task.state is State.PENDING:
+                _count(account.waiting, task)
+        minimum = self._minimum(gang)
+        # A running gang counts while it is whole: one whose members have finished will not ask for their room
+        # again.
+        whole = gang.phase is Phase.RUNNING and gang.count(HOLDING) >= gang.minimum
+        if gang.phase is Phase.INQUEUE or whole:
+            account.let_in = _positive(minimum, account.held)
+        account.elastic = _positive(account.held, minimum)
+        return account
+
+    def _minimum(self, gang: Gang) -> Sums:
+        found: Sums = {}
+        for name, amount in (gang.minimum_resources or {}).items():
+            column = self._dimensions.find(name)
+            if column is not None:
+                found[column] = min(max(amount, 0), LIMIT)
+        return found
+
+
+def _count(sums: Sums, task: Task) -> None:
+    for column, amount in task.cls.request.pairs:
+        sums[column] = sums.get(column, 0) + amount
+
+
+def _add(sums: Sums, other: Sums, sign: int) -> None:
+    for column, amount in other.items():
+        sums[column] = sums.get(column, 0) + sign * amount
+
+
+def _nonzero(sums: Sums) -> Sums:
+    return {column: amount for column, amount in sums.items() if amount}
+
+
+def _positive(left: Sums, right: Sums) -> Sums:
+    """Where the first is larger, by how much."""
+    return {column: over for column, amount in left.items() if (over := amount - right.get(column, 0)) > 0}

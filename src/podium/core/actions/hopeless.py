@@ -1,0 +1,65 @@
+"""What a turn has learnt about room: of a kind of tasks only so many find a place, so who needs more need not try.
+
+While gangs get their places room only shrinks: what is tried in vain is given back, and what is kept is gone.  So
+when a gang of equal tasks finds k places and no more, no later gang of the same kind finds more than k.  In a line
+of a thousand equal jobs the first one that does not fit is the last one that is looked at.
+
+So do the limits of a queue.  It does not hold for a task that wants to be near others, which may find a place
+because of what was placed since; such kinds are always tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from podium.core.model import Gang, State, Task
+from podium.core.paths import BATCH
+from podium.core.session import Session
+from podium.reasons import GANG, QUEUE_LIMIT, UNPLACEABLE, Refusal, refuse
+
+
+class Hopeless:
+    """By kind how many places there are, once somebody has not found enough."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._places: dict[Hashable, tuple[int, Refusal]] = {}
+
+    def learn(self, gang: Gang, places: int, cause: Refusal) -> None:
+        """A gang found so many places, with everything that others hold left to them, and not one more."""
+        first = _only_kind(gang)
+        if first is None or cause.reason not in (UNPLACEABLE, QUEUE_LIMIT):
+            return
+        if self._session.candidates(first, refresh=False).path[0] == BATCH:
+            self._places[self._key(first)] = (places, cause)
+
+    def refusal(self, gang: Gang) -> Refusal | None:
+        """Why a gang need not try; None when it may."""
+        if not self._places:
+            return None
+        first = _only_kind(gang)
+        if first is None:
+            return None
+        known = self._places.get(self._key(first))
+        if known is None or known[0] >= max(1, gang.minimum - gang.ready):
+            return None
+        places, cause = known
+        return told(gang, gang.ready + places, cause)
+
+    def _key(self, task: Task) -> Hashable:
+        return task.gang.queue, self._session.kind(task)
+
+
+def told(gang: Gang, placed: int, cause: Refusal) -> Refusal:
+    """What a gang is told when so many of its tasks could be placed; a lone task is not told of members."""
+    if gang.minimum > 1 or len(gang.tasks) > 1:
+        return refuse(GANG, placed=placed, need=gang.minimum, cause=cause)
+    return cause
+
+
+def _only_kind(gang: Gang) -> Task | None:
+    """A task that stands for all that wait, if they are alike and have no groups among them."""
+    waiting = [task for task in gang.tasks.values() if task.state is State.PENDING and not task.gated]
+    if not waiting or gang.policies or any(task.cls is not waiting[0].cls for task in waiting):
+        return None
+    return waiting[0]

@@ -1,0 +1,177 @@
+"""How much of the free room of devices is of no use to the tasks that usually come: fragmentation.
+
+The measure is that of "Beware of Fragmentation" (USENIX ATC'23).  The usual workload is a list of shapes with the
+probability of each: so much CPU, and a share of one device or some whole ones.  A shape that fits a node can use
+the devices that have room for its share; a shape that does not fit it, because too few devices have that room or
+the CPU is spent, can use none.  What the shapes cannot use, weighted by their probabilities, is fragmented:
+
+    F(node) = sum over shapes of p * (free devices of the node that the shape cannot use)
+
+in thousandths of a device.  Shapes that want no device can use none of it, so even an empty node has some.
+
+All questions are asked to many nodes at once: tables have a line a device (or a shape) and a column a node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.core.devices import Table
+from podium.core.model import TaskClass
+from podium.core.resources import CPU
+
+if TYPE_CHECKING:
+    from podium.core.cluster import Cluster
+
+Amounts = NDArray[np.float64]
+Index = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+ModelNumbers = Callable[[Sequence[str]], list[int]]
+
+# The rare shapes of a workload, one in twenty tasks, do not count.
+COVERAGE = 0.95
+
+
+class Shape(msgspec.Struct, frozen=True, order=True):
+    """What a task asks for as far as fragmentation is concerned.  `models` is their names with bars between."""
+
+    cpu: int
+    share: int = 0  # in thousandths, of each device
+    count: int = 0
+    models: str = ""
+
+    @property
+    def size(self) -> int:
+        return self.share * self.count
+
+    @classmethod
+    def of(cls, kind: TaskClass) -> Shape:
+        wanted = kind.constraints.devices
+        cpu = kind.request.amount(CPU)
+        return cls(cpu) if wanted is None else cls(cpu, wanted.share, wanted.count, "|".join(wanted.models))
+
+
+class Target:
+    """The usual workload, ready to be asked about."""
+
+    def __init__(self, weights: Mapping[Shape, float], model_numbers: ModelNumbers) -> None:
+        """`model_numbers` tells which numbers the rows' models go by (`Devices.model_numbers`)."""
+        shapes = [shape for shape in weights if shape.count]
+        others = [shape for shape in weights if not shape.count]
+        self._weights: Amounts = _column([weights[shape] for shape in shapes], np.float64)
+        self._cpu: Index = _column([shape.cpu for shape in shapes], np.int64)
+        self._count: Index = _column([shape.count for shape in shapes], np.int64)
+        # Many shapes ask for the same share: what depends on the share alone is found out once for it.
+        shares = sorted({shape.share for shape in shapes})
+        self._shares: Index = _column(shares, np.int64)[:, None]
+        self._share_of = np.array([shares.index(shape.share) for shape in shapes], dtype=np.intp)
+        self._models = {
+            line: np.array(model_numbers(shape.models.split("|")), dtype=np.int32)
+            for line, shape in enumerate(shapes)
+            if shape.models
+        }
+        # Those that want no device, which can use none.
+        self._other_weights: Amounts = _column([weights[shape] for shape in others], np.float64)
+        self._other_cpu: Index = _column([shape.cpu for shape in others], np.int64)
+
+    def fragmented(self, free: Table, cpu: Index, models: Numbers) -> Amounts:
+        """F of each column of a table of free devices."""
+        enough = free >= self._shares
+        useful = np.count_nonzero(enough, axis=1)
+        useless = np.where(enough, 0, free).sum(axis=1)
+        return self._sum(useful, useless, free.sum(axis=0), cpu, models)
+
+    def with_share(self, free: Table, cpu: Index, models: Numbers, share: int) -> Amounts:
+        """F of each column after a share is taken, by the device of which it is taken (also where it cannot be).
+
+        `cpu` is what is free then.  One device is another one afterwards, so the sums over devices need not be
+        made anew for each.
+        """
+        enough = free >= self._shares
+        useful = np.count_nonzero(enough, axis=1)
+        useless = np.where(enough, 0, free).sum(axis=1)
+        after = free - share
+        still = after >= self._shares
+        useful_then = useful[:, None, :] - enough + still
+        useless_then = useless[:, None, :] - np.where(enough, 0, free) + np.where(still, 0, after)
+        lines, columns = free.shape
+        total = np.broadcast_to(free.sum(axis=0) - share, free.shape)
+        flat = (len(self._shares), lines * columns)
+        found = self._sum(
+            useful_then.reshape(flat),
+            useless_then.reshape(flat),
+            total.reshape(-1),
+            np.broadcast_to(cpu, free.shape).reshape(-1),
+            np.broadcast_to(models, free.shape).reshape(-1),
+        )
+        return found.reshape(lines, columns)
+
+    def _sum(self, useful: Table, useless: Table, total: Index, cpu: Index, models: Numbers) -> Amounts:
+        """Over the shapes, given by share how many devices of a column have room, and what the others have free.
+
+        The cases are summed apart, then together: floating point is exact only in this order, and a score that is
+        cut to a whole number may hang on the last bit.
+        """
+        room = useful[self._share_of] >= self._count
+        power = cpu >= self._cpu
+        parts = self._weights * np.where(room & power, useless[self._share_of], total)
+        barred: Amounts | float = 0.0
+        if self._models:
+            shut = np.zeros(room.shape, dtype=bool)
+            for line, numbers in self._models.items():
+                shut[line] = ~np.isin(models, numbers)
+            barred = np.where(shut, self._weights * total, 0.0).sum(axis=0)
+            parts[shut] = 0.0
+        starved = np.where(power, 0.0, parts)
+        blocked = np.where(room, 0.0, starved).sum(axis=0)
+        result: Amounts = blocked + np.where(power, parts, 0.0).sum(axis=0)
+        result += np.where(room, starved, 0.0).sum(axis=0)
+        others = self._other_weights * total
+        power = cpu >= self._other_cpu
+        result += np.where(power, others, 0.0).sum(axis=0)
+        result += np.where(power, 0.0, others).sum(axis=0)
+        return result + barred
+
+
+def _column(values: Sequence[float], kind: type[np.generic]) -> NDArray[Any]:
+    return np.array(values, dtype=kind)[:, None]
+
+
+def target_of(cluster: Cluster) -> Target | None:
+    """What usually comes to a cluster: what it was told, or else what is on it and waits for it.
+
+    None where there is nothing to go by, or no device.
+    """
+    devices = cluster.nodes.devices
+    if not devices.any:
+        return None
+    weights = cluster.workload
+    if weights is None:
+        counts: Counter[Shape] = Counter()
+        for kind in cluster.classes:
+            if kind.population:
+                counts[Shape.of(kind)] += kind.population
+        weights = typical(counts)
+    return Target(weights, devices.model_numbers) if weights else None
+
+
+def typical(counts: Mapping[Shape, int], coverage: float = COVERAGE) -> dict[Shape, float]:
+    """The commonest shapes that cover a share of all tasks, with the probability of each among them.
+
+    Equal counts: the larger shape comes first.
+    """
+    total = sum(counts.values())
+    chosen: dict[Shape, int] = {}
+    covered = 0
+    for count, shape in sorted(((count, shape) for shape, count in counts.items()), reverse=True):
+        if covered >= coverage * total:
+            break
+        chosen[shape] = count
+        covered += count
+    return {shape: (count / total) / (covered / total) for shape, count in chosen.items()}

@@ -1,0 +1,1 @@
+"""Groups as Kubernetes itself has them."""

@@ -1,0 +1,54 @@
+"""The groups of pods that name none: what they are called, and what pods say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.dialects.volcano.names import OWN_GROUP_NAME
+from podium.kube.wire import Pod
+
+GROUP_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"  # on owners, and on pods for whoever makes them
+OWNER_PREFIX = "volcano.sh/"  # annotations of an owner that go onto the group of its pods
+NETWORK_TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
+NETWORK_TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
+
+_PREFIX = "podgroup-"
+
+# How other APIs group pods, by labels or annotations.
+_OTHERS = (
+    OWN_GROUP_NAME,
+    "scheduling.x-k8s.io/pod-group",
+    "pod-group.scheduling.sigs.k8s.io",
+    "pod-group.scheduling.sigs.k8s.io/name",
+    "gang.scheduling.koordinator.sh/name",
+)
+
+
+def name_after(uid: str) -> str:
+    """The name of the group that belongs to an owner, or to a pod without one."""
+    return _PREFIX + uid
+
+
+def group_name(pod: Pod) -> str:
+    """The group of a pod that names none."""
+    owner = pod.metadata.controller
+    return name_after(owner.uid if owner is not None else pod.uid)
+
+
+def grouped_elsewhere(pod: Pod) -> bool:
+    """Whether the pod belongs to a group by another mark than Volcano's own."""
+    if pod.spec.scheduling_group is not None:
+        return True
+    return any(mark in pod.annotations or mark in pod.labels for mark in _OTHERS)
+
+
+def topology_of(annotations: Mapping[str, str]) -> dict[str, Any] | None:
+    """How far apart the pods of the group may be, as its pods say it; what cannot be read counts as not said."""
+    mode, tier = annotations.get(NETWORK_TOPOLOGY_MODE), annotations.get(NETWORK_TOPOLOGY_TIER)
+    if mode is None and tier is None:
+        return None
+    topology: dict[str, Any] = {"mode": "soft" if (mode or "").lower() == "soft" else "hard"}
+    if tier is not None and tier.isdecimal():
+        topology["highestTierAllowed"] = int(tier)
+    return topology

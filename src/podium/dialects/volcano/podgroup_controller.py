@@ -1,0 +1,237 @@
+"""Groups for pods that nobody has grouped.
+
+A pod of Volcano's scheduler that names no group gets one, called after what controls it: all pods of a ReplicaSet,
+a StatefulSet, a Job or of any operator's object are one group.  A pod that nothing controls is a group by itself.
+The owner says by an annotation how many must start together; the pods' own annotations say the rest.
+
+The scheduler does not wait for the group of a lone pod, which is a gang of one with or without an object.  It
+waits for the group of a controlled one (`marks`): only the group says how many start together.
+
+Annotations of operators' objects can be read where the operators' kinds are served; so this controller learns
+kinds as they come and go.  The status of groups is the scheduler's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from podium.dialects.volcano.groups import (
+    GROUP_MIN_MEMBER,
+    OWNER_PREFIX,
+    group_name,
+    grouped_elsewhere,
+    name_after,
+    topology_of,
+)
+from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, PREEMPTABLE, QUEUE_NAME
+from podium.dialects.volcano.types import PodGroup
+from podium.dialects.volcano.usage import add_usage, pod_usage, usage_quantities
+from podium.kube.cache import Cache, Key
+from podium.kube.changes import Change, Create, Delete, Patch, Read
+from podium.kube.conditions import owner_reference
+from podium.kube.controller import NOTHING, Mapper, Outcome
+from podium.kube.resources import DAEMONSETS, JOBS, PODS, REPLICASETS, STATEFULSETS, Resource
+from podium.kube.wire import Object, OwnerReference, Pod, ReplicaSet, StatefulSet
+
+Document = dict[str, Any]
+
+_OWNERS = (REPLICASETS, STATEFULSETS, DAEMONSETS, JOBS)
+# Where operators keep the objects that control pods; which of these kinds there are is the cluster's affair.
+_OPERATORS = frozenset({"kubeflow.org", "ray.io", "jobset.x-k8s.io", "leaderworkerset.x-k8s.io"})
+
+_COOLDOWN_TIME = "volcano.sh/cooldown-time"
+_FROM_POD = (PREEMPTABLE, _COOLDOWN_TIME, "volcano.sh/revocable-zone")
+_LABELS_FROM_POD = (PREEMPTABLE, _COOLDOWN_TIME)
+_BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")  # the first one counts
+
+# Keys are what a group is called after: a pod by name, an owner by UID.
+_POD, _OWNER = "pod/", "owner/"
+_UNSYNCED_DELAY = 1.0
+
+
+class PodGroupController:
+    """Keyed by the pod or the owner whose group it is."""
+
+    name = "podgroup"
+
+    def __init__(self, schedulers: Iterable[str] = ("volcano",)) -> None:
+        self._schedulers = frozenset(schedulers)
+        self.watches: dict[Resource, Mapper] = {
+            PODS: self._of_pod,
+            PODGROUPS: _of_group,
+            **dict.fromkeys(_OWNERS, _of_owner),
+        }
+
+    def serve(self, resource: Resource) -> None:
+        if resource.group in _OPERATORS and resource.namespaced:
+            self.watches[resource] = _of_owner
+
+    def withdraw(self, resource: Resource) -> None:
+        if resource.group in _OPERATORS:
+            self.watches.pop(resource, None)
+
+    def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
+        if not (cache.synced(PODS) and cache.synced(PODGROUPS)):
+            return Outcome(again_at=now + _UNSYNCED_DELAY)
+        namespace, whose = key
+        if whose.startswith(_POD):
+            pod = cache.find(PODS, Pod, (namespace, whose.removeprefix(_POD)))
+            alone = pod is not None and pod.metadata.controller is None and self._concerned(pod)
+            return _grouped([pod], None, cache) if pod is not None and alone else NOTHING
+        uid = whose.removeprefix(_OWNER)
+        pods = [pod for _, pod in cache.owned_by(uid, PODS) if isinstance(pod, Pod) and self._concerned(pod)]
+        pods = [pod for pod in pods if group_name(pod) == name_after(uid)]
+        group = cache.find(PODGROUPS, PodGroup, (namespace, name_after(uid)))
+        reference = next((one.metadata.controller for one in (*pods, group) if one is not None), None)
+        if reference is None:
+            return NOTHING
+        resource = self._kind(reference)
+        owner = cache.get(resource, namespace, reference.name) if resource is not None else None
+        if owner is not None and owner.uid != uid:
+            owner = None
+        if owner is None and resource is not None and not cache.buried(uid):
+            # A group that knows nothing of its owner would let single pods through.
+            if not cache.synced(resource):
+                return Outcome(again_at=now + _UNSYNCED_DELAY)
+            return Outcome((Read(resource, namespace, reference.name, uid),))
+        if _scaled_to_nothing(owner):
+            return Outcome(_removed(group))
+        return _grouped(pods, owner, cache) if pods else NOTHING
+
+    def _of_pod(self, obj: Object, cache: Cache) -> Iterable[Key]:
+        if not isinstance(obj, Pod) or obj.spec.scheduler_name not in self._schedulers:
+            return ()
+        reference = obj.metadata.controller
+        return ((obj.namespace, _POD + obj.name if reference is None else _OWNER + reference.uid),)
+
+    def _concerned(self, pod: Pod) -> bool:
+        if pod.spec.scheduler_name not in self._schedulers or pod.finished or pod.deleting:
+            return False
+        return pod.annotations.get(GROUP_NAME, group_name(pod)) == group_name(pod) and not grouped_elsewhere(pod)
+
+    def _kind(self, reference: OwnerReference) -> Resource | None:
+        """The resource that a reference is about, if it is followed."""
+        for resource in self.watches:
+            if resource.kind == reference.kind and resource.api_version == reference.api_version:
+                return resource
+        return None
+
+
+def _of_owner(obj: Object, cache: Cache) -> Iterable[Key]:
+    return ((obj.namespace, _OWNER + obj.uid),)
+
+
+def _of_group(obj: Object, cache: Cache) -> Iterable[Key]:
+    reference = obj.metadata.controller
+    if reference is None:
+        return ()
+    of_pod = reference.kind == PODS.kind and reference.api_version == PODS.api_version
+    return ((obj.namespace, _POD + reference.name if of_pod else _OWNER + reference.uid),)
+
+
+def _scaled_to_nothing(owner: Object | None) -> bool:
+    return isinstance(owner, ReplicaSet | StatefulSet) and owner.spec.replicas == 0
+
+
+def _removed(group: PodGroup | None) -> tuple[Change, ...]:
+    if group is None or group.deleting:
+        return ()
+    return (Delete(PODGROUPS, group.namespace, group.name, uid=group.uid),)
+
+
+def _grouped(pods: list[Pod], owner: Object | None, cache: Cache) -> Outcome:
+    """The group of these pods as it should be, and every pod with its name on it."""
+    model = min(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.name))
+    name = group_name(model)
+    wanted = _document(model, name, owner)
+    group = cache.find(PODGROUPS, PodGroup, (model.namespace, name))
+    changes: list[Change] = []
+    if group is None:
+        changes.append(Create(PODGROUPS, model.namespace, wanted))
+    elif group.deleting:
+        return NOTHING  # once it is gone there will be another
+    else:
+        changes += _changed(group, wanted)
+    mark = {"metadata": {"annotations": {GROUP_NAME: name}}}
+    unmarked = (pod for pod in pods if GROUP_NAME not in pod.annotations)
+    changes += (Patch(PODS, pod.namespace, pod.name, mark, uid=pod.uid) for pod in unmarked)
+    return Outcome(tuple(changes))
+
+
+def _document(pod: Pod, name: str, owner: Object | None) -> Document:
+    """The group that a pod and its owner ask for."""
+    above: Mapping[str, str] = owner.annotations if owner is not None else {}
+    annotations = {key: value for key, value in above.items() if key.startswith(OWNER_PREFIX)}
+    annotations |= {key: pod.annotations[key] for key in _FROM_POD if key in pod.annotations}
+    annotations |= {key: pod.annotations[key] for key in _BUDGETS if key in pod.annotations}
+    if set(_BUDGETS) <= pod.annotations.keys():
+        del annotations[_BUDGETS[1]]
+    minimum = _minimum(pod.annotations.get(GROUP_MIN_MEMBER) or above.get(GROUP_MIN_MEMBER))
+    needs: dict[str, int] = {}
+    add_usage(needs, pod_usage(pod.spec), minimum)
+    spec: Document = {"minMember": minimum, "minResources": usage_quantities(needs)}
+    if pod.spec.priority_class_name:
+        spec["priorityClassName"] = pod.spec.priority_class_name
+    if queue := pod.annotations.get(QUEUE_NAME):
+        spec["queue"] = queue
+    if topology := topology_of(pod.annotations):
+        spec["networkTopology"] = topology
+    return {
+        "apiVersion": PODGROUPS.api_version,
+        "kind": PODGROUPS.kind,
+        "metadata": {
+            "name": name,
+            "annotations": annotations,
+            "labels": {key: pod.labels[key] for key in _LABELS_FROM_POD if key in pod.labels},
+            "ownerReferences": _owner_references(pod),
+        },
+        "spec": spec,
+    }
+
+
+def _changed(group: PodGroup, wanted: Document) -> list[Change]:
+    """What of the group is not as it is wanted.  What only others say about it stays."""
+    told: Document = {**wanted["spec"]}
+    told["minResources"] = {**dict.fromkeys(group.spec.min_resources or {}), **told["minResources"]}
+    spec = _news(told, msgspec.to_builtins(group.spec))
+    marks = {field: wanted["metadata"][field] for field in ("annotations", "labels")}
+    metadata = _news(marks, {"annotations": group.annotations, "labels": group.labels})
+    patch = {part: new for part, new in (("spec", spec), ("metadata", metadata)) if new}
+    return [Patch(PODGROUPS, group.namespace, group.name, patch, uid=group.uid)] if patch else []
+
+
+def _news(wanted: Document, seen: Mapping[str, Any]) -> Document:
+    """What is wanted and not so, as a merge patch: None stands for what must not be there."""
+    found: Document = {}
+    for field, value in wanted.items():
+        known = seen.get(field)
+        if not isinstance(value, dict):
+            if value != known:
+                found[field] = value
+        elif inner := _news(value, known or {}):
+            found[field] = inner
+    return found
+
+
+def _minimum(text: str | None) -> int:
+    """How many must start together; 1 if nothing sensible is said."""
+    return int(text) if text is not None and text.isdecimal() else 1
+
+
+def _owner_references(pod: Pod) -> list[Document]:
+    if pod.metadata.controller is None:
+        return [owner_reference(pod, PODS)]
+    return [
+        {
+            "apiVersion": each.api_version,
+            "kind": each.kind,
+            "name": each.name,
+            "uid": each.uid,
+            "controller": each.controller,
+            "blockOwnerDeletion": each.block_owner_deletion,
+        }
+        for each in pod.metadata.owner_references or ()
+    ]

@@ -1,0 +1,164 @@
+"""Whom a turn looks at, and when the next turn is due.
+
+Most of what waits goes on waiting: a gang that found no place will find none until something happens that can help
+it.  So a turn looks at what is new, and at the gangs whose refusal the news can lift; it looks at everything only
+when room came free.  Ten thousand stuck pods cost nothing while nothing happens, and do not hold up a new one.
+
+Two things can help that are no event of their own, and are worth a look at everything now and then: what has been
+bound since may be a victim, or a neighbour that a pod wants to be near; and time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from enum import Enum
+
+import msgspec
+
+from podium.core.cluster import Cluster
+from podium.core.decisions import Bind, Decision, GangPhase, Refuse
+from podium.core.model import Gang, Queue
+from podium.engine.prospects import Prospects
+from podium.reasons import Lift
+
+# A burst of events is decided on together: the first after a silence at once, the next ones this much later.
+PACE = 0.005
+# A look at everything comes the later the more there is to look at.
+PACE_PER_GANG = 0.0005
+SLOWEST_PACE = 1.0
+# How long time alone may change an answer unseen.
+PATROL = 30.0
+
+
+class News(msgspec.Struct):
+    """What has happened since the last turn, as far as it can change a decision."""
+
+    room: bool = False  # something was given back, or a limit was moved
+    nodes: bool = False  # nodes came, went or changed
+    growth: bool = False  # something was bound
+    gangs: set[str] = set()  # new ones, and those that changed themselves
+
+    def add(self, other: News) -> None:
+        self.room |= other.room
+        self.nodes |= other.nodes
+        self.growth |= other.growth
+        self.gangs |= other.gangs
+
+
+class Look(Enum):
+    """How much a turn looks at."""
+
+    NOTHING = "there is no turn"
+    SOME = "what is new"
+    ALL = "everything that the news can help"
+    PATROL = "everything"
+
+
+class Attention:
+    """Remembers who is stuck, and on what."""
+
+    def __init__(self, period: float, pace: float = PACE, patrol: float = PATROL) -> None:
+        """`period` is the least time between two looks at everything when something was only bound."""
+        self._period = period
+        self._patrol = patrol
+        self._least = pace
+        self.news = News(nodes=True)
+        self._stuck: dict[str, Lift | None] = {}  # None: it was asked, and nobody said why not
+        self._last = float("-inf")
+        self._last_full = float("-inf")
+        self._pace = pace
+
+    def forget(self) -> None:
+        """Whatever was refused may come out differently: everything is looked at again, soon."""
+        self._stuck.clear()
+        self.news.nodes = True
+
+    # --- when --------------------------------------------------------------------------------------------------
+
+    def due(self, now: float, waiting: bool) -> Look:
+        """What kind of turn is due, given whether anything waits at all."""
+        news = self.news
+        if (news.room or news.nodes) and now >= self._last_full + self._pace:
+            return Look.ALL
+        if news.growth and waiting and now >= self._last_full + max(self._period, self._pace):
+            return Look.PATROL
+        if waiting and now >= self._last_full + self._patrol:
+            return Look.PATROL
+        if news.gangs and now >= self._last + self._least:
+            return Look.SOME
+        return Look.NOTHING
+
+    def next_due(self, waiting: bool) -> float | None:
+        news = self.news
+        times = []
+        if news.room or news.nodes:
+            times.append(self._last_full + self._pace)
+        if waiting:
+            times.append(self._last_full + (max(self._period, self._pace) if news.growth else self._patrol))
+        if news.gangs:
+            times.append(self._last + self._least)
+        due = min(times, default=math.inf)
+        return due if due < math.inf else None
+
+    # --- whom --------------------------------------------------------------------------------------------------
+
+    def begin(self, look: Look, cluster: Cluster, now: float, prospects: Prospects | None = None) -> set[str]:
+        """A turn begins: the gangs that need not be asked.
+
+        Nobody is spared for whom others wait or could take what was promised: the head of a queue that serves
+        strictly in order, and gangs whose places are being left for them.
+        """
+        gangs, promised = cluster.accounts.active, cluster.promised
+        news, self._last = self.news, now
+        if look is Look.SOME:
+            news.gangs, new = set(), news.gangs
+        else:
+            self.news, new = News(), news.gangs
+            self._last_full = now
+            self._pace = min(SLOWEST_PACE, max(self._least, PACE_PER_GANG * len(gangs)))
+        spared = set()
+        room_alone = look is Look.ALL and not news.nodes
+        for id, lift in list(self._stuck.items()):
+            gang = gangs.get(id)
+            if gang is None or id in new:
+                del self._stuck[id]
+                continue
+            helped = _helps(look, news, lift)
+            if helped and room_alone and prospects is not None and lift in (Lift.ROOM, Lift.QUEUE):
+                helped = prospects.hopeful(gang)
+            if not helped:
+                spared.add(id)
+        if prospects is not None:
+            spared.update(prospects.too_late())
+        return {id for id in spared if id not in promised and not _in_order(gangs[id], cluster.queues)}
+
+    def heard(self, decisions: Iterable[Decision]) -> None:
+        """What a step of the turn said."""
+        for decision in decisions:
+            if isinstance(decision, GangPhase):
+                self.news.gangs.add(decision.gang)  # the actions before may want to look again
+            elif isinstance(decision, Refuse):
+                self._stuck[decision.gang] = decision.refusal.lift
+                self.news.gangs.discard(decision.gang)
+            elif isinstance(decision, Bind):
+                self.news.growth = True
+                self.news.gangs.discard(decision.gang)
+
+    def ended(self, asked: Iterable[str]) -> None:
+        """A turn ends: whoever was asked and still waits is stuck."""
+        for id in asked:
+            if id not in self.news.gangs:
+                self._stuck.setdefault(id, None)
+
+
+def _helps(look: Look, news: News, lift: Lift | None) -> bool:
+    if look is Look.SOME or lift in (Lift.MEMBERS, Lift.SPEC):
+        return False
+    return look is Look.PATROL or news.nodes or lift is not Lift.NODES
+
+
+def _in_order(gang: Gang, queues: Mapping[str, Queue]) -> bool:
+    """Whether a gang that is left out would be overtaken."""
+    queue = queues.get(gang.queue)
+    return queue is not None and queue.fifo

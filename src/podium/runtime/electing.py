@@ -1,0 +1,203 @@
+"""Leader election on an API server: the driver of `kube.lease`, and what a process does with its result.
+
+A process that loses its lease stops its work at once, throws away everything that it knew, and stands by again.
+Volcano's scheduler ends in that case, and needs somebody to start it again.  But what loses a lease most often is
+an API server that is away for ten seconds, and then there is nobody else to take over: a scheduler that was
+started by hand should be there when the server is.  The work begins anew from a fresh list, as in a new process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import zlib
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
+import msgspec
+
+from podium.errors import ApiError, LeadershipLostError, PodiumError, TransportError
+from podium.kube.changes import Change, request_of
+from podium.kube.lease import Ask, Election, Pause, Terms, Write
+from podium.kube.resources import LEASES
+from podium.kube.status import error_from_body
+from podium.kube.transport import Request, Transport
+from podium.kube.wire import Lease
+from podium.runtime.identity import is_dead, process_identity
+
+log = logging.getLogger(__name__)
+
+_RELEASE_SECONDS = 3.0
+
+
+class Leadership:
+    """One process's part in an election."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        namespace: str,
+        name: str,
+        terms: Terms,
+        *,
+        identity: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._identity = identity or process_identity()
+        self._lease = (namespace, name)
+        self._terms = terms
+        self.begin_anew()
+        self._transport = transport
+        self._clock = clock
+        self._told = ""
+
+    def begin_anew(self) -> None:
+        """A candidate like any other, whatever was before."""
+        seed = zlib.crc32(self._identity.encode())
+        self.election = Election(*self._lease, self._identity, self._terms, seed)
+
+    def may_write(self) -> bool:
+        """Whether nobody else can be leading at this moment."""
+        return self.election.may_write(self._clock())
+
+    async def campaign(self) -> None:
+        """Until this process leads."""
+        election = self.election
+        while not election.leading:
+            await self._step()
+            if election.holder not in ("", election.identity):
+                self._say(logging.INFO, f"standing by: {election.holder} holds the lease {self._name}")
+        log.info("leading: this process, %s, holds the lease %s", election.identity, self._name)
+
+    async def keep(self) -> NoReturn:
+        """Renews until that fails for good: LeadershipLostError says why."""
+        while self.election.leading:
+            await self._step()
+        raise LeadershipLostError(f"the lease {self._name} is lost: {self.election.lost}")
+
+    async def release(self) -> None:
+        """Gives the lease back if this process holds it.  Whatever comes between, its end does the same later."""
+        if not self.election.leading:
+            return
+        try:
+            async with asyncio.timeout(_RELEASE_SECONDS):
+                change = self.election.release(await self._read(_RELEASE_SECONDS), time.time())
+                if change is not None:
+                    await self._write(change, _RELEASE_SECONDS)
+        except (PodiumError, TimeoutError) as error:
+            log.warning("the lease %s could not be given back: %s", self._name, error)
+
+    async def _step(self) -> None:
+        election = self.election
+        step = election.next(self._clock(), time.time())
+        if isinstance(step, Pause):
+            await asyncio.sleep(max(0.0, step.until - self._clock()))
+            return
+        try:
+            async with asyncio.timeout(step.timeout):
+                if isinstance(step, Ask):
+                    lease = await self._read(step.timeout)
+                    election.seen(lease, self._clock(), orphaned=is_dead(_holder(lease)))
+                elif isinstance(step, Write):
+                    election.written(await self._write(step.change, step.timeout), self._clock())
+        except TimeoutError:
+            election.failed(TransportError("no answer in time"), self._clock())
+        except PodiumError as error:
+            if not (isinstance(error, ApiError) and error.code == 409):
+                self._say(logging.WARNING, f"the lease {self._name}: {_explained(error, election.namespace)}")
+            election.failed(error, self._clock())
+
+    async def _read(self, timeout: float) -> Lease | None:
+        path = LEASES.path(self.election.namespace, self.election.name)
+        response = await self._transport.request(Request("GET", path), timeout=timeout)
+        if response.status == 404:
+            return None
+        return _decode(response.status, response.body)
+
+    async def _write(self, change: Change, timeout: float) -> Lease:
+        response = await self._transport.request(request_of(change), timeout=timeout)
+        return _decode(response.status, response.body)
+
+    def _say(self, level: int, told: str) -> None:
+        """The same thing again and again is said once."""
+        if told != self._told:
+            self._told = told
+            log.log(level, "%s", told)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.election.namespace}/{self.election.name}"
+
+
+async def lead(leadership: Leadership | None, work: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+    """Stands by until the lease is held, works while it is, and gives it back at the end.
+
+    `work` ends by itself when `stop` is set.  It is cut off at once when the lease is lost, and begun anew when it
+    is held again.
+    """
+    if leadership is None:
+        await work()
+        return
+    while await _unless(stop, leadership.campaign()):
+        try:
+            await _lead_on(leadership, work)
+            return
+        except LeadershipLostError as lost:
+            log.warning("%s: nothing is written any more, and everything begins anew", lost)
+            leadership.begin_anew()
+
+
+async def _lead_on(leadership: Leadership, work: Callable[[], Awaitable[None]]) -> None:
+    """Works until the work is done; LeadershipLostError if the lease is lost before."""
+    working = asyncio.ensure_future(work())
+    keeping = asyncio.create_task(leadership.keep())
+    try:
+        await asyncio.wait({working, keeping}, return_when=asyncio.FIRST_COMPLETED)
+        if keeping.done():
+            keeping.result()
+        working.result()
+    finally:
+        for task in (working, keeping):
+            task.cancel()
+        await asyncio.wait({working, keeping})
+        await leadership.release()
+
+
+async def _unless(stop: asyncio.Event, work: Awaitable[None]) -> bool:
+    """Does something unless `stop` is set first; whether it was done."""
+    working = asyncio.ensure_future(work)
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()
+        return working.done()
+    finally:
+        for task in (working, stopping):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+def _holder(lease: Lease | None) -> str:
+    return (lease.spec.holder_identity or "") if lease is not None else ""
+
+
+def _decode(status: int, body: bytes) -> Lease:
+    if not 200 <= status < 300:
+        raise error_from_body(status, body)
+    try:
+        return msgspec.json.decode(body, type=Lease)
+    except msgspec.DecodeError as error:
+        raise TransportError(f"the answer is no Lease: {error}") from None
+
+
+def _explained(error: PodiumError, namespace: str) -> str:
+    if isinstance(error, ApiError) and error.code == 404:
+        return (
+            f"namespace {namespace} does not exist: create it, or choose another with "
+            "--leader-elect-resource-namespace"
+        )
+    return str(error)

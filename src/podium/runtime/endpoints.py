@@ -1,0 +1,127 @@
+"""Health and metrics over HTTP, on this machine only.
+
+    /healthz, /livez   200 as long as the process answers at all
+    /readyz            200 when it is ready, else 503 with the reason
+    /metrics           the text format of Prometheus
+
+A few requests a minute from probes and scrapers: a reader of lines is enough, and nobody gets in from elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable
+
+import msgspec
+
+from podium.errors import UsageError
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+_HEADER_LIMIT = 16 * 1024
+_IDLE_SECONDS = 60.0
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_TEXT_TYPE = "text/plain; charset=utf-8"
+# How a client looks from here that is slow, gone, or does not speak HTTP.
+_NO_CLIENT = (OSError, ValueError, EOFError, TimeoutError, asyncio.LimitOverrunError, asyncio.CancelledError)
+_WORDS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where to listen, as `--listen-address` says it."""
+
+    port: int
+    elsewhere: str = ""  # another host than this one that was asked for
+
+    @classmethod
+    def read(cls, text: str, flag: str) -> Address:
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdigit() or int(port) > 65535:
+            raise UsageError(f"{flag} wants [host]:port, such as :8080 or :0 for a free port, not {text!r}")
+        return cls(int(port), host if host not in ("", LOOPBACK, "localhost", "[::1]") else "")
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """Why the process is not ready ("" when it is), and its figures.  None: there is no such path."""
+
+    unready: Callable[[], str] | None = None
+    metrics: Callable[[], bytes] | None = None
+
+
+class Endpoints:
+    """One listener.  Use it as an async context manager."""
+
+    def __init__(self, address: Address, answers: Answers) -> None:
+        self._address = address
+        self._answers = answers
+        self._server: asyncio.Server | None = None
+        self._clients: set[asyncio.Task[None]] = set()
+        self.url = ""
+
+    async def __aenter__(self) -> Endpoints:
+        if self._address.elsewhere:
+            log.warning("health and metrics are served on %s, not on %s", LOOPBACK, self._address.elsewhere)
+        try:
+            sock = socket.create_server((LOOPBACK, self._address.port))
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {LOOPBACK}:{self._address.port}: {error.strerror}; "
+                "choose another port with --listen-address or --healthz-address (:0 takes a free one)"
+            ) from None
+        self._server = await asyncio.start_server(self._serve, sock=sock, limit=_HEADER_LIMIT)
+        self.url = f"http://{LOOPBACK}:{sock.getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in self._clients:
+            task.cancel()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
+        try:
+            while await self._answer(reader, writer):
+                pass
+        except _NO_CLIENT:
+            return
+        finally:
+            self._clients.discard(task)
+            with contextlib.suppress(OSError):
+                writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request; whether another one may follow."""
+        async with asyncio.timeout(_IDLE_SECONDS):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        method, target, version = head.split("\r\n", 1)[0].split(" ")
+        if method in ("GET", "HEAD"):
+            status, content_type, body = self._say(target.partition("?")[0])
+        else:
+            status, content_type, body = 405, _TEXT_TYPE, b"only GET is answered\n"
+        close = method not in ("GET", "HEAD") or version != "HTTP/1.1" or "connection: close" in head.lower()
+        writer.write(
+            f"HTTP/1.1 {status} {_WORDS[status]}\r\nContent-Type: {content_type}\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: {'close' if close else 'keep-alive'}\r\n\r\n".encode()
+        )
+        if method != "HEAD":
+            writer.write(body)
+        await writer.drain()
+        return not close
+
+    def _say(self, path: str) -> tuple[int, str, bytes]:
+        answers = self._answers
+        if path == "/metrics" and answers.metrics is not None:
+            return 200, _METRICS_TYPE, answers.metrics()
+        if path in ("/healthz", "/livez") and answers.unready is not None:
+            return 200, _TEXT_TYPE, b"ok"
+        if path == "/readyz" and answers.unready is not None:
+            reason = answers.unready()
+            return (503, _TEXT_TYPE, f"{reason}\n".encode()) if reason else (200, _TEXT_TYPE, b"ok")
+        return 404, _TEXT_TYPE, b"there are /healthz, /livez, /readyz and /metrics\n"

@@ -1,0 +1,1 @@
+"""Virtual time: the scheduler over a cluster that exists in memory only, with real traces as its users."""

@@ -1,0 +1,185 @@
+"""The inflation experiment: pods come one at a time and never leave, until they have asked for more than there is.
+
+Each pod is placed before the next one comes, or refused and not asked again.  With nothing leaving, that is what
+one scheduling cycle does with all of them in line: it goes gang by gang in the order of arrival, and a sample is
+taken between two steps.  So the run needs no clock and no store: it is `core.cycle`, with its ordinary allocator
+and plugins, over a cluster that was filled in directly.
+
+What is read off, as published: GPU allocation and the fragmented part of the free GPUs, by the percentage of the
+cluster's GPUs that has been asked for so far.  A figure at X % is the mean of the samples that round to X.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from podium.core.actions.allocate import Allocate
+from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.constraints import WHOLE, Constraints
+from podium.core.cycle import cycle
+from podium.core.decisions import Bind, Decision, Refuse
+from podium.core.fragmentation import Shape, Target, target_of, typical
+from podium.core.model import Phase, Queue
+from podium.core.nodes import NodeFacts
+from podium.core.profile import Profile
+from podium.core.resources import CPU
+from podium.dialects.kubernetes.devices import GPU_MILLI
+from podium.sim.traces.openb import Arrivals, GpuNode, GpuPod
+
+_PODS_OF_A_NODE = 1001
+_QUEUE = "inflation"
+
+
+class Point(msgspec.Struct, frozen=True):
+    """How things stood when so much had been asked for; all in per cent."""
+
+    arrived_percent: int
+    gpu_allocation_percent: float
+    fragmented_percent: float  # of the free GPUs
+
+
+class Inflation(msgspec.Struct, frozen=True):
+    """What came of a run."""
+
+    nodes: int
+    gpus: int
+    pods: int
+    placed: int
+    refused: int
+    gpu_allocation_percent: float  # at the end of the curve
+    fragmented_percent: float
+    curve: list[Point]
+    trace_hash: str  # of all placements, in order
+
+
+class _Sample(msgspec.Struct, frozen=True):
+    arrived: float
+    allocated: float
+    fragmented: float
+
+
+def inflate(
+    arrivals: Arrivals,
+    originals: Sequence[GpuPod],
+    profile: Profile,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Inflation:
+    """Runs the experiment.  The usual workload, for those who ask, is that of `originals`."""
+    cluster = _cluster(arrivals, typical(Counter(pod.shape for pod in originals)))
+    # All are equal and nothing leaves: admission, preemption and reclaim have nothing to say.
+    profile = msgspec.structs.replace(profile, actions=(Allocate(),))
+    pods = {str(number): pod for number, pod in enumerate(arrivals.pods)}
+    gpus = sum(node.devices for node in arrivals.nodes)
+    meter = _Meter(cluster, gpus)
+    digest = hashlib.sha256()
+    placed = 0
+    for done, (pod, node, devices) in enumerate(_steps(cluster, profile, pods), 1):
+        if node:
+            placed += 1
+            digest.update(f"{pod.name} {node} {devices}\n".encode())
+        meter.take(pod, node)
+        progress(done)
+    curve = meter.curve()
+    return Inflation(
+        nodes=len(arrivals.nodes),
+        gpus=gpus,
+        pods=len(pods),
+        placed=placed,
+        refused=len(pods) - placed,
+        gpu_allocation_percent=curve[-1].gpu_allocation_percent,
+        fragmented_percent=curve[-1].fragmented_percent,
+        curve=curve,
+        trace_hash=digest.hexdigest(),
+    )
+
+
+def _steps(
+    cluster: Cluster, profile: Profile, pods: Mapping[str, GpuPod]
+) -> Iterator[tuple[GpuPod, str, tuple[int, ...]]]:
+    """Each pod as it is decided on, with its node and devices; an empty name when it is refused."""
+    for decisions in cycle(cluster, profile, 0.0):
+        for gang, bind in _outcomes(decisions).items():
+            if bind is None:
+                yield pods[gang], "", ()
+            else:
+                yield pods[gang], bind.node, cluster.tasks[bind.task].devices
+
+
+def _outcomes(decisions: Sequence[Decision]) -> dict[str, Bind | None]:
+    """By gang where it goes; a gang that is only refused goes nowhere."""
+    found: dict[str, Bind | None] = {}
+    for decision in decisions:
+        if isinstance(decision, Bind):
+            found[decision.gang] = decision
+        elif isinstance(decision, Refuse):
+            found.setdefault(decision.gang, None)
+    return found
+
+
+class _Meter:
+    """Takes a sample after each pod."""
+
+    def __init__(self, cluster: Cluster, gpus: int) -> None:
+        self._cluster = cluster
+        self._target: Target | None = target_of(cluster)
+        self._capacity = max(1, gpus * WHOLE)
+        self._arrived = self._allocated = 0
+        self._by_row = self._fragmented(np.arange(cluster.nodes.count, dtype=np.int64))
+        self._samples: dict[int, list[_Sample]] = {}
+
+    def _fragmented(self, rows: np.ndarray) -> np.ndarray:
+        nodes = self._cluster.nodes
+        if self._target is None:
+            return np.zeros(len(rows))
+        cpu = nodes.allocatable[rows, CPU] - nodes.used[rows, CPU]
+        return self._target.fragmented(nodes.devices.free(rows), cpu, nodes.devices.models(rows))
+
+    def take(self, pod: GpuPod, node: str) -> None:
+        self._arrived += pod.shape.size
+        if node:
+            self._allocated += pod.shape.size
+            row = self._cluster.nodes.rows[node]
+            self._by_row[row] = self._fragmented(np.array([row], dtype=np.int64))[0]
+        idle = self._capacity - self._allocated
+        share = 100 * float(self._by_row.sum()) / idle if idle else 0.0
+        arrived = 100 * self._arrived / self._capacity
+        sample = _Sample(arrived, round(100 * self._allocated / self._capacity, 2), round(share, 2))
+        self._samples.setdefault(round(arrived), []).append(sample)
+
+    def curve(self) -> list[Point]:
+        return [
+            Point(
+                percent,
+                round(sum(each.allocated for each in samples) / len(samples), 2),
+                round(sum(each.fragmented for each in samples) / len(samples), 2),
+            )
+            for percent, samples in sorted(self._samples.items())
+        ]
+
+
+def _cluster(arrivals: Arrivals, workload: Mapping[Shape, float]) -> Cluster:
+    cluster = Cluster()
+    cluster.workload = workload
+    cluster.put_queue(Queue(_QUEUE, _QUEUE))
+    for node in arrivals.nodes:
+        cluster.put_node(_node(node))
+    for number, pod in enumerate(arrivals.pods):
+        id = str(number)
+        cluster.put_gang(GangFacts(id, _QUEUE, pod.name, _QUEUE, created=number, phase=Phase.INQUEUE))
+        cluster.put_task(_task(id, pod))
+    return cluster
+
+
+def _node(node: GpuNode) -> NodeFacts:
+    amounts = {"cpu": node.cpu, "memory": node.memory, "pods": _PODS_OF_A_NODE, GPU_MILLI: node.devices * WHOLE}
+    return NodeFacts(node.name, node.name, amounts, devices=node.devices, device_model=node.model)
+
+
+def _task(id: str, pod: GpuPod) -> TaskFacts:
+    amounts = {"cpu": pod.cpu, "memory": pod.memory, GPU_MILLI: pod.shape.size}
+    return TaskFacts(id, _QUEUE, pod.name, id, amounts, Constraints(devices=pod.devices), created=float(id))

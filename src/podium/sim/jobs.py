@@ -1,0 +1,86 @@
+"""Jobs of a trace: so many pods that start together, run for some time, and are gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podium.dialects.volcano.names import GROUP_NAME, QUEUE_NAME
+from podium.embedded.nodes.script import RUN_SECONDS
+from podium.embedded.nodes.shapes import GPU
+
+Document = dict[str, Any]
+
+NAMESPACE = "default"
+GROUP_API = "scheduling.volcano.sh/v1beta1"
+SCHEDULER = "podium"  # whose name the pods carry, whatever the profile
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One job; times in seconds from the beginning, amounts by the pod in milli-CPU, bytes and devices."""
+
+    name: str
+    arrival: float
+    duration: float
+    pods: int = 1
+    gpus: int = 0
+    cpu: int = 0
+    memory: int = 0
+    queue: str = "default"
+    priority: int = 0
+
+    @property
+    def all_gpus(self) -> int:
+        return self.pods * self.gpus
+
+
+def priority_class(priority: int) -> str:
+    """The name of the class of jobs with a priority."""
+    return f"priority-{priority}"
+
+
+def priority_class_document(priority: int) -> Document:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": priority_class(priority)},
+        "value": priority,
+    }
+
+
+def documents(job: Job) -> list[Document]:
+    """The job's objects: the group, where there is more than one pod, and the pods."""
+    group: Document = {
+        "apiVersion": GROUP_API,
+        "kind": "PodGroup",
+        "metadata": {"name": job.name, "namespace": NAMESPACE},
+        "spec": {"minMember": job.pods, "queue": job.queue},
+    }
+    if job.priority:
+        group["spec"]["priorityClassName"] = priority_class(job.priority)
+    return [*([group] if job.pods > 1 else []), *(pod_document(job, number) for number in range(job.pods))]
+
+
+def pod_document(job: Job, number: int) -> Document:
+    """One of a job's pods."""
+    requests = {"cpu": f"{job.cpu}m", "memory": str(job.memory), GPU: str(job.gpus)}
+    requests = {name: amount for name, amount in requests.items() if amount not in ("0", "0m")}
+    mark = (GROUP_NAME, job.name) if job.pods > 1 else (QUEUE_NAME, job.queue)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{job.name}-{number}",
+            "namespace": NAMESPACE,
+            "annotations": {RUN_SECONDS: f"{job.duration:.3f}", mark[0]: mark[1]},
+        },
+        "spec": {
+            "schedulerName": SCHEDULER,
+            "restartPolicy": "Never",
+            **({"priorityClassName": priority_class(job.priority)} if job.priority else {}),
+            "containers": [
+                {"name": "main", "image": "trace", "resources": {"requests": requests, "limits": requests}}
+            ],
+        },
+    }

@@ -1,0 +1,55 @@
+"""The generic trace: one line a job, in a CSV file that is easily made from any accounting.
+
+    job, submit_time, duration                             required; times in seconds
+    pods, gpus, cpu_milli, memory_mib, queue, priority     may be left out; amounts are those of one pod
+
+A job of several pods starts when all of them have a place.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from podium.sim.jobs import Job
+from podium.sim.traces.tables import Line, read_table
+
+COLUMNS = ("job", "submit_time", "duration")
+_MIB = 1 << 20
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,48}[a-z0-9])?")
+
+
+def read_jobs(path: Path) -> list[Job]:
+    """The jobs in order of arrival."""
+    found: dict[str, Job] = {}
+    for line in read_table(path, COLUMNS):
+        job = _read_job(line)
+        if job.name in found:
+            raise line.error("job", f"there are two jobs of the name {job.name}")
+        found[job.name] = job
+    return sorted(found.values(), key=lambda job: job.arrival)
+
+
+def _read_job(line: Line) -> Job:
+    name = line.text("job")
+    if not _NAME.fullmatch(name):
+        raise line.error("job", f"want a name of small letters, digits and dashes, at most 50, got {name!r}")
+    queue = line.text("queue", "default")
+    if not _NAME.fullmatch(queue):
+        raise line.error("queue", f"want a name of small letters, digits and dashes, at most 50, got {queue!r}")
+    job = Job(
+        name=name,
+        arrival=line.number_of("submit_time"),
+        duration=line.number_of("duration"),
+        pods=line.whole("pods", 1),
+        gpus=line.whole("gpus", 0),
+        cpu=line.whole("cpu_milli", 0),
+        memory=line.whole("memory_mib", 0) * _MIB,
+        queue=queue,
+        priority=line.whole("priority", 0),
+    )
+    if not job.pods:
+        raise line.error("pods", "want at least one pod, got 0")
+    if not (job.gpus or job.cpu or job.memory):
+        raise line.error("gpus", "the job asks for nothing; give gpus, cpu_milli or memory_mib")
+    return job

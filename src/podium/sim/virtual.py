@@ -1,0 +1,279 @@
+"""A cluster in virtual time: the embedded API in memory, its controllers and kubelets, and the scheduler.
+
+    heap of events --apply, delete--> API --history--> machines --tickets--> API
+                                        ^----------------------------------'
+
+It is the same API, the same controllers and the same scheduler as of `podium up`, without sockets and without
+waiting: what is due at one moment is done until nothing is left, then the clock is put forward to the next event
+or to the next time that a machine wants to be asked.  Identities are counted, so that the same events give the
+same history; `digest` is a hash of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from podium.core.profile import Profile
+from podium.dialects.dialect import Dialect
+from podium.embedded.api import Api
+from podium.embedded.bootstrap import bootstrap, install
+from podium.embedded.controllers import all_controllers
+from podium.embedded.exchange import Held
+from podium.embedded.kinds import builtin_kinds
+from podium.embedded.log import MemoryLog
+from podium.embedded.nodes.kubelets import simulated_kubelets
+from podium.embedded.registry import Registry
+from podium.embedded.store import Store, Write
+from podium.engine.scheduler import PERIOD, Scheduler
+from podium.engine.world import World
+from podium.errors import ApiError, PodiumError, UsageError
+from podium.kube.changes import Change, Create, CreateKeyPair, Delete, KeyPair, Patch, request_of, with_keys
+from podium.kube.controller import Controller, Manager, Ticket
+from podium.kube.machine import Machine, Together
+from podium.kube.resources import PODS, Resource
+from podium.kube.status import error_from_body
+from podium.kube.transport import Response
+from podium.kube.wire import Object, Pod, struct_of
+
+Document = dict[str, Any]
+Event = Callable[[], None]
+# Told of every write: the resource, the object, and whether it is gone.
+Listener = Callable[[Resource, Object, bool], None]
+
+# When virtual time begins: 2023-11-14 22:13:20 UTC, a round number of seconds.
+BEGIN = 1_700_000_000.0
+_PORT = 6443
+_FIXED_KEYS = KeyPair("a private key of the simulator", "a public key of the simulator")
+
+# A moment that does not end is a bug: so many rounds without the clock moving are not work.
+_ENDLESS = 100_000
+
+
+class Counted:
+    """Identities in order."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def uid(self) -> str:
+        self._next += 1
+        return f"00000000-0000-4000-8000-{self._next:012d}"
+
+    def suffix(self) -> str:
+        self._next += 1
+        return f"{self._next:05d}"
+
+
+class VirtualCluster:
+    """The API and whoever works on it, on a clock of its own."""
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        dialects: Iterable[Dialect],
+        *,
+        controllers: bool = True,
+        quiet: bool = False,
+        period: float = PERIOD,
+    ) -> None:
+        """`controllers` are the built-in ones and those of the dialects; a replay of bare pods needs none.
+
+        A `quiet` scheduler writes no words on objects, only what it does.  `period` is the scheduler's.
+        """
+        self.now = BEGIN
+        self.listeners: list[Listener] = []
+        self.refused = 0  # writes that the API did not take
+        self._dialects = tuple(dialects)
+        self._profiles = dict(profiles)
+        self._controllers = controllers
+        self._quiet = quiet
+        self._period = period
+        self._digest = hashlib.sha256()
+        self._heap: list[tuple[float, int, Event]] = []
+        self._events = 0
+        self._decoders: dict[Resource, msgspec.json.Decoder[Object]] = {}
+        self._positions: dict[Resource, int] = {}  # how far the watches have come
+        self._store = Store(MemoryLog())
+        hooks = tuple(hook for dialect in self._dialects for hook in dialect.hooks)
+        self._api = Api(self._store, Registry(builtin_kinds()), lambda: self.now, Counted(), hooks)
+        bootstrap(self._api.objects, _PORT)
+        for dialect in self._dialects:
+            install(self._api.objects, (*dialect.documents(), *dialect.objects))
+        self.restart()
+
+    def restart(self) -> None:
+        """All processes but the API begin anew: they know what stands in it."""
+        self._tell()  # for those that listen
+        self.world = World(self._dialects)
+        self.scheduler = Scheduler(
+            self.world,
+            self._profiles,
+            period=self._period,
+            patrol=math.inf,
+            check=math.inf,
+            quiet=self._quiet,
+        )
+        kubelets = simulated_kubelets(events=False)
+        own: list[Controller] = []
+        if self._controllers:
+            own += all_controllers("", self._api.registry.watchable)
+            own += [make() for dialect in self._dialects for make in dialect.controllers]
+        self._machine: Machine = Together(Manager([*own, *kubelets]), self.scheduler)
+        for dialect in self._dialects:
+            for definition in dialect.definitions:
+                self._machine.serve(definition.resource)
+        self._positions.clear()
+        for resource in sorted(self._machine.resources, key=lambda each: (each.group, each.plural)):
+            kind = self._api.registry.find(resource.group, resource.version, resource.plural)
+            if kind is not None:
+                bucket = self._store.bucket(kind.storage)
+                self._positions[resource] = bucket.end
+                for record in list(bucket.objects.values()):
+                    self._machine.observe(resource, self._decode(resource, record.data))
+            self._machine.synced(resource)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of virtual time since the beginning."""
+        return self.now - BEGIN
+
+    @property
+    def digest(self) -> str:
+        """A hash of what became of pods, and when: places, beginnings and ends."""
+        return self._digest.hexdigest()
+
+    # --- what users do -----------------------------------------------------------------------------------------
+
+    def at(self, seconds: float, event: Event) -> None:
+        """Something happens so many seconds after the beginning; what is due at once happens in this order."""
+        self._events += 1
+        heapq.heappush(self._heap, (BEGIN + seconds, self._events, event))
+
+    def apply(self, document: Document) -> None:
+        """Creates an object.  ApiError is the API's own."""
+        resource = self.served(str(document.get("apiVersion", "")), str(document.get("kind", "")))
+        metadata = document.get("metadata") or {}
+        namespace = metadata.get("namespace", "default") if resource.namespaced else ""
+        self._write(Create(resource, namespace, document))
+
+    def served(self, api_version: str, kind: str) -> Resource:
+        """The resource of a kind.  UsageError if there is none."""
+        found = self._api.registry.of_kind(api_version, kind)
+        if found is None:
+            raise UsageError(f"there is no kind {kind!r} of {api_version!r}")
+        return found.resource
+
+    def delete(self, resource: Resource, namespace: str, name: str, grace: int | None = None) -> None:
+        """Deletes an object, if it is there."""
+        try:
+            self._write(Delete(resource, namespace, name, grace=grace))
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+    def patch(self, resource: Resource, namespace: str, name: str, patch: Document) -> None:
+        self._write(Patch(resource, namespace, name, patch))
+
+    # --- time --------------------------------------------------------------------------------------------------
+
+    def run(self, until: float = math.inf) -> None:
+        """Lets time pass until nothing is due any more, or so many seconds after the beginning."""
+        end = BEGIN + until
+        while True:
+            self.settle()
+            due = self._next_due()
+            if due is None or due > end:
+                break
+            self.now = max(self.now, due)
+            while self._heap and self._heap[0][0] <= self.now:
+                heapq.heappop(self._heap)[2]()
+        if math.isfinite(end):
+            self.now = max(self.now, end)
+
+    def settle(self) -> None:
+        """Everything that is due now, and what follows from it."""
+        for _ in range(_ENDLESS):
+            moved = self._tell()
+            while self._tell():  # who listens may have written something
+                pass
+            tickets = self._machine.run(self.now, 1 << 30)
+            for ticket in tickets:
+                self._carry_out(ticket)
+            if not tickets and not moved:
+                wake = self._machine.next_wake(self.now)
+                if wake is None or wake > self.now:
+                    return
+        raise PodiumError(f"virtual time stands still at {self.elapsed:.3f} s: the cluster does not come to rest")
+
+    def _next_due(self) -> float | None:
+        wake = self._machine.next_wake(self.now)
+        event = self._heap[0][0] if self._heap else None
+        return min((each for each in (wake, event) if each is not None), default=None)
+
+    # --- watches and writes --------------------------------------------------------------------------------------
+
+    def _tell(self) -> bool:
+        """What the watches have to say since the last time; whether it was anything."""
+        moved = False
+        for resource, position in self._positions.items():
+            kind = self._api.registry.find(resource.group, resource.version, resource.plural)
+            if kind is None:
+                continue
+            bucket = self._store.bucket(kind.storage)
+            if bucket.end == position:
+                continue
+            moved = True
+            self._positions[resource] = bucket.end
+            for write in bucket.history[position - bucket.trimmed :]:
+                self._tell_of(resource, write)
+        return moved
+
+    def _tell_of(self, resource: Resource, write: Write) -> None:
+        obj = self._decode(resource, write.new.data)
+        if resource == PODS:
+            assert isinstance(obj, Pod)
+            stage = "gone" if write.deleted else "leaving" if obj.deleting else obj.status.phase
+            told = f"{self.elapsed:.6f} {obj.namespace}/{obj.name} {obj.spec.node_name} {stage}\n"
+            self._digest.update(told.encode())
+        if write.deleted:
+            self._machine.forget(resource, obj)
+        else:
+            self._machine.observe(resource, obj)
+        for listener in self.listeners:
+            listener(resource, obj, write.deleted)
+
+    def _decode(self, resource: Resource, data: bytes) -> Object:
+        decoder = self._decoders.get(resource)
+        if decoder is None:
+            view = self.world.views.get(resource) or struct_of(resource)
+            decoder = self._decoders[resource] = msgspec.json.Decoder(view)
+        return decoder.decode(data)
+
+    def _carry_out(self, ticket: Ticket) -> None:
+        result: Object | None = None
+        failure: Exception | None = None
+        try:
+            result = self._write(ticket.change)
+        except ApiError as error:
+            self.refused += 1
+            failure = error
+        self._machine.done(ticket, result, failure, self.now)
+
+    def _write(self, change: Change) -> Object | None:
+        """Sends a change to the API: the object as it answers."""
+        if isinstance(change, CreateKeyPair):
+            change = with_keys(change, _FIXED_KEYS)
+        reply = self._api.handle(request_of(change))
+        response = reply.response if isinstance(reply, Held) else reply
+        assert isinstance(response, Response)
+        if response.status >= 300:
+            raise error_from_body(response.status, response.body)
+        if isinstance(change, Delete) or (isinstance(change, Create) and change.subresource):
+            return None
+        return self._decode(change.resource, response.body)

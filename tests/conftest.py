@@ -1,0 +1,29 @@
+"""What the whole test run says at its end."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+
+# A busy machine is no failure: what is too slow shows in the benchmarks.
+settings.register_profile("podium", deadline=None)
+settings.load_profile("podium")
+
+# How a scenario was run, by the tests that do so.
+_SCENARIOS = {
+    "test_scenarios.py::test_scenario[": "on facts",
+    "test_scenario_objects.py::test_scenario[": "as objects",
+    "test_once_scenarios.py::test_scenario[": "as objects of a real server",
+}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How much of Volcano's behaviour was shown."""
+    for test, how in _SCENARIOS.items():
+        passed, failed = (
+            sum(test in report.nodeid for report in terminalreporter.getreports(outcome))
+            for outcome in ("passed", "failed")
+        )
+        if passed or failed:
+            total = passed + failed
+            terminalreporter.write_line(f"{passed} of {total} scenarios of Volcano's behaviour passed {how}")

@@ -1,0 +1,48 @@
+"""The weights of the plugins that look at devices, and the seed of the one that draws."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.core.constraints import Constraints, DeviceRequest
+from tests.core.world import World, profile
+
+HALF = Constraints(devices=DeviceRequest(share=500))
+
+
+def half_used(plugin: str, weight: float) -> str:
+    """Where half a device goes: next to another half, or to the node with more room for everything else."""
+    world = World()
+    for name in "ab":
+        world.node(name, devices=2)
+    world.task("there", HALF, at="b")
+    world.node("full", devices=1)
+    world.task("whole", Constraints(devices=DeviceRequest()), at="full")  # others want whole ones
+    world.task("t", HALF)
+    packing = {"name": plugin, "arguments": {f"{plugin}.weight": weight}}
+    return world.run(profile(["predicates", "nodeorder", packing])).placed["t"]
+
+
+@pytest.mark.argument("fgd", "fgd.weight")
+@pytest.mark.argument("bestfit", "bestfit.weight")
+@pytest.mark.argument("dotprod", "dotprod.weight")
+@pytest.mark.argument("gpupacking", "gpupacking.weight")
+@pytest.mark.argument("gpuclustering", "gpuclustering.weight")
+@pytest.mark.parametrize("plugin", ["fgd", "bestfit", "dotprod", "gpupacking", "gpuclustering"])
+def test_a_weight_moves_a_task(plugin: str) -> None:
+    assert half_used(plugin, 100) == "b"
+    assert half_used(plugin, 0) == "a"
+
+
+@pytest.mark.argument("random", "random.seed")
+def test_another_seed_draws_other_nodes() -> None:
+    def drawn(seed: int) -> dict[str, str]:
+        world = World()
+        for name in "abcdefgh":
+            world.node(name)
+        for index in range(8):
+            world.task(f"t-{index}")
+        return world.run(profile([{"name": "random", "arguments": {"random.seed": seed}}])).placed
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)

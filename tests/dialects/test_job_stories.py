@@ -1,0 +1,356 @@
+"""Lives of Jobs, in virtual time: controllers, scheduler and simulated kubelets together, through the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.names import COMMANDS, PODGROUPS
+from podium.kube.changes import Create, Delete, request_of
+from podium.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS
+from podium.kube.transport import Request
+from tests.dialects.job_stage import job_document, task, template
+from tests.dialects.virtual import Virtual
+
+Document = dict[str, Any]
+
+
+class Story(Virtual):
+    """One Job and what becomes of it."""
+
+    def start(self, *tasks: Document, **spec: Any) -> None:
+        self.apply(job_document(*tasks, **spec))
+        self.pass_seconds(3)
+
+    @property
+    def the_job(self) -> Document:
+        return self.get(JOBS, "job")
+
+    @property
+    def phase(self) -> str:
+        phase: str = self.the_job["status"]["state"]["phase"]
+        return phase
+
+    def count(self, field: str) -> int:
+        return int(self.the_job["status"].get(field, 0))
+
+    def living(self) -> list[str]:
+        """Pods that have not ended, without the Job's name."""
+        return [each.removeprefix("job-") for each in sorted(p["metadata"]["name"] for p in self.running())]
+
+    def ended(self, name: str, code: int = 0) -> None:
+        self.annotate(PODS, f"job-{name}", exit_code=str(code))
+        self.pass_seconds(5)
+
+    def order(self, action: str) -> None:
+        target = {
+            "apiVersion": JOBS.api_version,
+            "kind": "Job",
+            "name": "job",
+            "uid": self.the_job["metadata"]["uid"],
+        }
+        document = {
+            "apiVersion": COMMANDS.api_version,
+            "kind": "Command",
+            "metadata": {"generateName": "job-order-"},
+            "action": action,
+            "target": target,
+        }
+        self.request(request_of(Create(COMMANDS, "default", document)))
+        self.pass_seconds(40)
+
+    def edit(self, **spec: Any) -> None:
+        self.patch(JOBS, "job", {"spec": spec})
+        self.pass_seconds(40)
+
+    def scale(self, *replicas: int) -> None:
+        tasks = self.the_job["spec"]["tasks"]
+        for each, count in zip(tasks, replicas, strict=True):
+            each |= {"replicas": count, "minAvailable": min(each["minAvailable"], count)}
+        total = sum(replicas)
+        self.edit(tasks=tasks, minAvailable=min(self.the_job["spec"]["minAvailable"], total))
+
+
+@pytest.fixture
+def story() -> Story:
+    return Story(4)
+
+
+def on(event: str, action: str, **more: Any) -> Document:
+    return {"event": event, "action": action, **more}
+
+
+# --- to the end --------------------------------------------------------------------------------------------
+
+
+def test_from_submission_to_completion(story: Story) -> None:
+    story.start(task("ps"), task("worker", 2, policies=[on("TaskCompleted", "CompleteJob")]))
+    assert story.phase == "Running"
+    assert story.living() == ["ps-0", "worker-0", "worker-1"]
+    story.ended("worker-0")
+    assert story.phase == "Running"
+    story.ended("worker-1")
+    story.pass_seconds(40)
+    assert story.phase == "Completed"
+    assert story.living() == []
+    assert story.names(PODS) == ["job-worker-0", "job-worker-1"]
+    assert story.names(PODGROUPS) == []
+    assert story.count("succeeded") == 2
+    assert [each["status"] for each in story.the_job["status"]["conditions"]] == [
+        "Pending",
+        "Running",
+        "Completing",
+        "Completed",
+    ]
+    assert story.the_job["status"]["runningDuration"] == "8s"
+
+
+def test_a_deleted_pod_restarts_the_job(story: Story) -> None:
+    story.start(task("ps"), task("worker", 2), policies=[on("PodEvicted", "RestartJob")], plugins={"svc": []})
+    before = {each["metadata"]["uid"] for each in story.objects(PODS)}
+    story.delete("job-worker-1")
+    story.pass_seconds(60)
+    assert (story.phase, story.count("retryCount"), story.count("version")) == ("Running", 1, 1)
+    pods = story.objects(PODS)
+    assert len(pods) == 3
+    assert not before & {each["metadata"]["uid"] for each in pods}
+    assert {each["metadata"]["annotations"]["volcano.sh/job-version"] for each in pods} == {"1"}
+
+
+def test_a_deleted_pod_of_a_job_without_policies_is_made_again(story: Story) -> None:
+    story.start(task("worker", 3))
+    kept = [each["metadata"]["uid"] for each in story.objects(PODS)][:2]
+    story.delete("job-worker-2")
+    story.pass_seconds(60)
+    assert (story.phase, story.count("retryCount")) == ("Running", 0)
+    assert [each["metadata"]["uid"] for each in story.objects(PODS)][:2] == kept
+    assert story.living() == ["worker-0", "worker-1", "worker-2"]
+
+
+def test_a_job_fails_after_its_last_try_and_leaves_the_pods(story: Story) -> None:
+    story.start(task("worker", 2), policies=[on("PodFailed", "RestartJob")], maxRetry=2)
+    for expected in ("Running", "Failed"):
+        story.ended("worker-1", code=7)
+        story.pass_seconds(40)
+        assert story.phase == expected
+    assert story.count("retryCount") == 2
+    assert story.names(PODS) == ["job-worker-1"]
+    assert "maxRetry" in story.the_job["status"]["state"]["message"]
+
+
+def test_pods_that_fail_without_a_policy(story: Story) -> None:
+    story.start(task("worker", 2))
+    story.ended("worker-0", code=1)
+    assert story.phase == "Running"
+    story.ended("worker-1")
+    assert story.phase == "Failed"
+    assert (story.count("failed"), story.count("succeeded")) == (1, 1)
+
+
+def test_enough_successes_end_a_job_at_once(story: Story) -> None:
+    story.start(task("worker", 3), minSuccess=1)
+    story.ended("worker-1")
+    story.pass_seconds(40)
+    assert story.phase == "Completed"
+    assert story.living() == []
+
+
+def test_a_job_is_deleted_some_time_after_its_end(story: Story) -> None:
+    story.start(task("worker"), ttlSecondsAfterFinished=30)
+    story.ended("worker-0")
+    assert story.phase == "Completed"
+    story.pass_seconds(20)
+    assert story.names(JOBS) == ["job"]
+    story.pass_seconds(20)
+    assert story.names(JOBS) == []
+    story.pass_seconds(40)
+    assert story.names(PODS) == []
+
+
+# --- parts -------------------------------------------------------------------------------------------------
+
+
+def test_one_task_restarts(story: Story) -> None:
+    story.start(task("ps"), task("worker", 2, policies=[on("PodFailed", "RestartTask")]))
+    kept = story.get(PODS, "job-ps-0")["metadata"]["uid"]
+    lost = {each: story.get(PODS, f"job-{each}")["metadata"]["uid"] for each in ("worker-0", "worker-1")}
+    story.ended("worker-1", code=1)
+    story.pass_seconds(60)
+    assert (story.phase, story.count("retryCount"), story.count("version")) == ("Running", 1, 0)
+    assert story.get(PODS, "job-ps-0")["metadata"]["uid"] == kept
+    assert all(story.get(PODS, f"job-{each}")["metadata"]["uid"] != uid for each, uid in lost.items())
+
+
+def test_one_pod_restarts(story: Story) -> None:
+    story.start(task("worker", 2, policies=[on("PodFailed", "RestartPod")]))
+    kept = story.get(PODS, "job-worker-0")["metadata"]["uid"]
+    story.ended("worker-1", code=1)
+    story.pass_seconds(60)
+    assert (story.phase, story.count("retryCount")) == ("Running", 1)
+    assert story.get(PODS, "job-worker-0")["metadata"]["uid"] == kept
+    assert story.living() == ["worker-0", "worker-1"]
+
+
+def test_one_part_restarts(story: Story) -> None:
+    parts = {"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1}
+    policies = [on("PodFailed", "RestartPartition")]
+    story.start(task("worker", 4, partitionPolicy=parts, policies=policies))
+    uids = [story.get(PODS, f"job-worker-{i}")["metadata"]["uid"] for i in range(4)]
+    (group,) = story.objects(PODGROUPS)
+    assert group["spec"]["subGroupPolicy"] == [
+        {
+            "name": "worker",
+            "subGroupSize": 2,
+            "minSubGroups": 1,
+            "labelSelector": {"matchLabels": {"volcano.sh/task-spec": "worker"}},
+            "matchLabelKeys": ["volcano.sh/partition-id"],
+        }
+    ]
+    story.ended("worker-2", code=1)
+    story.pass_seconds(60)
+    after = [story.get(PODS, f"job-worker-{i}")["metadata"]["uid"] for i in range(4)]
+    assert after[:2] == uids[:2]
+    assert not set(after[2:]) & set(uids[2:])
+
+
+# --- the user's hand ---------------------------------------------------------------------------------------
+
+
+def test_suspended_and_resumed(story: Story) -> None:
+    story.start(task("worker", 3))
+    story.order("AbortJob")
+    assert (story.phase, story.living(), story.names(PODGROUPS)) == ("Aborted", [], [])
+    assert story.names(COMMANDS) == []
+    story.order("ResumeJob")
+    assert (story.phase, story.count("retryCount"), len(story.living())) == ("Running", 1, 3)
+
+
+def test_ended_by_hand(story: Story) -> None:
+    story.start(task("worker", 3))
+    story.order("TerminateJob")
+    assert (story.phase, story.living()) == ("Terminated", [])
+
+
+def test_an_order_to_a_job_that_is_not_there(story: Story) -> None:
+    story.start(task("worker"))
+    story.request(request_of(Delete(JOBS, "default", "job", propagation="Background")))
+    target = {"apiVersion": JOBS.api_version, "kind": "Job", "name": "job", "uid": ""}
+    document = {"apiVersion": COMMANDS.api_version, "kind": "Command", "metadata": {"name": "late"}}
+    story.apply(document | {"action": "AbortJob", "target": target})
+    story.pass_seconds(10)
+    assert story.names(COMMANDS) == []
+
+
+def test_scaled_by_editing(story: Story) -> None:
+    story.start(task("ps"), task("worker", 2), plugins={"svc": []})
+    uids = {each["metadata"]["name"]: each["metadata"]["uid"] for each in story.objects(PODS)}
+    story.scale(1, 4)
+    assert story.living() == ["ps-0", "worker-0", "worker-1", "worker-2", "worker-3"]
+    hosts = story.get(CONFIGMAPS, "job-svc")["data"]["worker.host"]
+    assert len(hosts.split()) == 4
+    story.scale(1, 1)
+    assert story.living() == ["ps-0", "worker-0"]
+    assert (story.phase, story.count("retryCount")) == ("Running", 0)
+    assert {
+        each["metadata"]["name"]: each["metadata"]["uid"] for each in story.objects(PODS)
+    }.items() <= uids.items()
+    (group,) = story.objects(PODGROUPS)
+    assert (group["spec"]["minMember"], group["spec"]["minTaskMember"]) == (2, {"ps": 1, "worker": 1})
+
+
+def test_scaled_through_the_subresource(story: Story) -> None:
+    policies = [on("PodFailed", "RestartJob"), {"exitCode": 3, "action": "AbortJob"}]
+    story.start(task("worker", 2, policies=policies, topologyPolicy="none"))
+    path = JOBS.path("default", "job", "scale")
+    assert story.request(Request("GET", path))["spec"]["replicas"] == 2
+    for replicas in (4, 1):
+        story.patch(JOBS, "job", {"spec": {"replicas": replicas}}, subresource="scale")
+        story.pass_seconds(40)
+        assert len(story.living()) == replicas
+        assert story.request(Request("GET", path))["status"]["replicas"] == replicas
+        assert story.the_job["spec"]["tasks"][0]["replicas"] == replicas
+    story.scale(3)
+    assert len(story.living()) == 3
+    assert story.request(Request("GET", path))["spec"]["replicas"] == 3
+
+
+def test_a_change_that_a_policy_waits_for(story: Story) -> None:
+    story.start(task("worker", 2), policies=[on("JobUpdated", "RestartJob")])
+    story.pass_seconds(10)
+    assert (story.phase, story.count("retryCount")) == ("Running", 0)
+    story.scale(3)
+    assert (story.phase, story.count("retryCount"), len(story.living())) == ("Running", 1, 3)
+
+
+# --- tasks after tasks, volumes, room ----------------------------------------------------------------------
+
+
+def test_tasks_that_wait_for_others(story: Story) -> None:
+    first = task("first", 2)
+    story.start(first, task("second", dependsOn={"name": ["first"]}), minAvailable=2)
+    assert story.living() == ["first-0", "first-1", "second-0"]
+
+
+def test_a_task_waits_until_those_before_it_are_ready(story: Story) -> None:
+    never = template(nodeSelector={"there-is": "none"})
+    tasks = [task("a"), {"name": "b", "replicas": 1, "template": never}]
+    story.start(*tasks, task("c", dependsOn={"name": ["a", "b"]}), minAvailable=1)
+    assert "c-0" not in story.living()
+    other = Story(4)
+    other.start(*tasks, task("c", dependsOn={"name": ["a", "b"], "iteration": "any"}), minAvailable=1)
+    assert "c-0" in other.living()
+
+
+def test_claims_are_made_and_mounted(story: Story) -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    story.make(PERSISTENTVOLUMECLAIMS, "data", spec=claim)
+    volumes = [{"mountPath": "/data", "volumeClaimName": "data"}, {"mountPath": "/out", "volumeClaim": claim}]
+    pod = template(initContainers=[{"name": "early", "image": "app:1"}])
+    story.start({"name": "worker", "replicas": 1, "template": pod}, volumes=volumes)
+    made = story.the_job["spec"]["volumes"][1]["volumeClaimName"]
+    assert made.startswith("job-pvc-")
+    assert story.names(PERSISTENTVOLUMECLAIMS) == ["data", made]
+    assert story.the_job["status"]["controlledResources"] == {f"volume-pvc-{made}": made}
+    spec = story.get(PODS, "job-worker-0")["spec"]
+    claims = {each["name"]: each["persistentVolumeClaim"]["claimName"] for each in spec["volumes"]}
+    mounts = {each["mountPath"]: claims[each["name"]] for each in spec["containers"][0]["volumeMounts"]}
+    assert mounts == {"/data": "data", "/out": made}
+    assert "volumeMounts" not in spec["initContainers"][0]
+
+
+def test_a_claim_that_is_missing_is_waited_for(story: Story) -> None:
+    story.start(task("worker"), volumes=[{"mountPath": "/data", "volumeClaimName": "data"}])
+    assert (story.phase, story.living()) == ("Pending", [])
+    assert any(each["reason"] == "PVCError" for each in story.events())
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    story.make(PERSISTENTVOLUMECLAIMS, "data", spec=claim)
+    story.pass_seconds(5)
+    assert story.living() == ["worker-0"]
+
+
+def test_no_pods_before_the_group_is_let_in(story: Story) -> None:
+    big = template()
+    big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100000"}}
+    story.start({"name": "worker", "replicas": 2, "template": big})
+    assert (story.phase, story.names(PODS)) == ("Pending", [])
+    (group,) = story.objects(PODGROUPS)
+    assert group["status"]["phase"] == "Pending"
+
+
+def test_elastic_jobs_run_with_what_there_is(story: Story) -> None:
+    big = template()
+    big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "600"}}
+    story.start({"name": "worker", "replicas": 6, "template": big}, minAvailable=2)
+    assert story.phase == "Running"
+    assert (story.count("running"), story.count("pending")) == (4, 2)
+
+
+def test_an_owner_by_the_same_name_is_not_robbed(story: Story) -> None:
+    story.pod("job-worker-0", node="")
+    story.start(task("worker"))
+    assert any(each["reason"] == "FailedCreate" for each in story.events())
+    story.delete("job-worker-0", grace=0)
+    story.pass_seconds(15)
+    assert story.phase == "Running"

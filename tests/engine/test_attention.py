@@ -1,0 +1,171 @@
+"""Whom turns look at: what is stuck costs nothing, and nothing that could be placed is overlooked."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.decisions import Bind, GangPhase, Refuse
+from podium.core.model import Gang, Phase, Queue
+from podium.engine.attention import PACE, PATROL, SLOWEST_PACE, Attention, Look, News
+from podium.kube.resources import PODS
+from podium.reasons import GANG, SELECTOR, TOO_FEW, UNPLACEABLE, Reason, refuse
+from tests.engine.stage import Stage
+
+QUEUES = {"q": Queue("q"), "fifo": Queue("fifo", fifo=True)}
+
+
+class Waiting:
+    """Gangs, and an attention that has looked at all of them once."""
+
+    def __init__(self, **refusals: Reason | None) -> None:
+        self.cluster = Cluster()
+        self.cluster.queues = QUEUES
+        for id in refusals:
+            self.add(id)
+        self.attention = Attention(period=1.0)
+        self.look(0.0)
+        for id, reason in refusals.items():
+            if reason is not None:
+                facts = {"nodes": 1, "causes": "", "need": 1, "have": 0}
+                self.attention.heard([Refuse(id, refuse(reason, **facts))])
+        self.attention.ended(self.gangs)
+
+    @property
+    def gangs(self) -> dict[str, Gang]:
+        return self.cluster.gangs
+
+    def add(self, id: str) -> None:
+        self.cluster.put_gang(GangFacts(id, "ns", id, "fifo" if id.startswith("fifo") else "q"))
+        self.cluster.settle()
+
+    def look(self, now: float) -> set[str] | None:
+        """Who is asked in the turn that is due; None if there is none."""
+        look = self.attention.due(now, bool(self.gangs))
+        if look is Look.NOTHING:
+            return None
+        return self.gangs.keys() - self.attention.begin(look, self.cluster, now)
+
+
+def test_nothing_happens_nothing_is_asked() -> None:
+    waiting = Waiting(a=UNPLACEABLE, b=None)
+    assert waiting.look(1.0) is None
+    assert waiting.attention.next_due(waiting=True) == PATROL
+    assert waiting.attention.next_due(waiting=False) is None
+
+
+def test_a_new_gang_is_asked_alone() -> None:
+    waiting = Waiting(a=UNPLACEABLE, b=None)
+    waiting.add("new")
+    waiting.attention.news.add(News(gangs={"new"}))
+    assert waiting.look(1.0) == {"new"}
+    assert waiting.look(2.0) is None
+
+
+@pytest.mark.parametrize(
+    ("news", "asked"),
+    [
+        (News(room=True), {"room", "silent"}),
+        (News(nodes=True), {"room", "silent", "labels"}),
+        (News(gangs={"members"}), {"members"}),
+    ],
+)
+def test_only_news_that_can_lift_a_refusal_matter(news: News, asked: set[str]) -> None:
+    waiting = Waiting(room=UNPLACEABLE, silent=None, labels=SELECTOR, members=TOO_FEW)
+    waiting.attention.news.add(news)
+    assert waiting.look(1.0) == asked
+
+
+def test_a_gang_waits_for_what_its_task_waits_for() -> None:
+    task = refuse(SELECTOR)
+    assert refuse(GANG, placed=0, need=2, cause=task).lift is task.lift
+
+
+def test_what_is_bound_may_be_a_victim_later() -> None:
+    waiting = Waiting(a=UNPLACEABLE)
+    waiting.attention.heard([Bind("t", "n", "other", 1)])
+    assert waiting.look(0.5) is None
+    assert waiting.look(1.0) == {"a"}
+
+
+def test_time_alone_is_looked_at_now_and_then() -> None:
+    waiting = Waiting(a=UNPLACEABLE)
+    assert waiting.look(PATROL - 1) is None
+    assert waiting.look(PATROL) == {"a"}
+
+
+def test_in_a_queue_that_serves_in_order_nobody_is_overtaken() -> None:
+    waiting = Waiting(fifo_first=UNPLACEABLE, a=UNPLACEABLE)
+    waiting.add("fifo_second")
+    waiting.attention.news.add(News(gangs={"fifo_second"}))
+    assert waiting.look(1.0) == {"fifo_first", "fifo_second"}
+
+
+def test_a_gang_that_was_promised_places_is_there_to_defend_them() -> None:
+    waiting = Waiting(a=UNPLACEABLE, b=UNPLACEABLE)
+    waiting.cluster.put_task(TaskFacts("t", "ns", "t", "a", nominated="n"))
+    waiting.add("new")
+    waiting.attention.news.add(News(gangs={"new"}))
+    assert waiting.look(1.0) == {"a", "new"}
+
+
+def test_a_gang_that_was_let_in_is_asked_again() -> None:
+    waiting = Waiting(a=None)
+    waiting.attention.heard([GangPhase("a", Phase.INQUEUE)])
+    waiting.attention.ended(["a"])
+    assert waiting.look(PACE) == {"a"}
+    waiting.attention.ended(["a"])
+    assert waiting.look(1.0) is None
+
+
+def test_many_gangs_are_looked_at_less_often() -> None:
+    waiting = Waiting(**dict.fromkeys((f"g{number}" for number in range(1000)), UNPLACEABLE))
+    waiting.attention.news.add(News(room=True))
+    assert waiting.look(0.1) is None
+    assert len(waiting.look(0.5) or ()) == 1000
+    assert waiting.attention.next_due(waiting=True) is not None
+    waiting.attention.news.add(News(room=True))
+    assert len(waiting.look(0.5 + SLOWEST_PACE) or ()) == 1000
+
+
+ALLOCATE_ONLY = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_scheduler_that_starts_anew_finds_nothing_that_was_overlooked(seed: int) -> None:
+    dice = random.Random(seed)
+    stage = Stage(ALLOCATE_ONLY)
+    pods: list[str] = []
+    nodes = 0
+    for step in range(25):
+        what = dice.choice(("node", "pods", "gang", "end", "end", "cordon"))
+        if what == "node":
+            nodes += 1
+            stage.node(f"n{nodes}", cpu=str(dice.randint(1, 4)))
+        elif what == "pods":
+            for number in range(dice.randint(1, 3)):
+                pods.append(f"p{step}-{number}")
+                stage.pod(pods[-1], cpu=str(dice.randint(1, 3)))
+        elif what == "gang":
+            size = dice.randint(2, 4)
+            stage.group(f"g{step}", size, minResources={"cpu": str(size)} if dice.random() < 0.5 else None)
+            for number in range(size):
+                pods.append(f"g{step}-{number}")
+                stage.pod(pods[-1], group=f"g{step}", cpu="1")
+        elif what == "end" and pods:
+            name = pods.pop(dice.randrange(len(pods)))
+            stage.server.ok("DELETE", PODS.path("default", name), {"gracePeriodSeconds": 0})
+        elif nodes:
+            stage.cordon(f"n{dice.randint(1, nodes)}", dice.random() < 0.5)
+        stage.settle()
+    placed = stage.placed
+    stage.restart()
+    stage.settle()
+    assert stage.placed == placed

@@ -1,0 +1,79 @@
+"""Which group a pod is in is told where it cannot be: no such group, or two of them."""
+
+from __future__ import annotations
+
+from podium.kube.resources import PODS
+from tests.embedded.server import pod
+from tests.engine.stage import Stage
+
+GROUP = "scheduling.k8s.io/group-name"
+OWN_GROUP = "scheduling.volcano.sh/group-name"
+
+
+def member(stage: Stage, name: str, *, scheduler: str = "volcano", **annotations: str) -> None:
+    document = pod(name, schedulerName=scheduler)
+    document["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    marks = {key.replace("_", "."): value for key, value in annotations.items()}
+    document["metadata"] |= {"namespace": "default", "annotations": marks}
+    stage.apply(document)
+
+
+def test_a_group_that_does_not_exist_is_named_until_it_does() -> None:
+    stage = Stage()
+    stage.node("n")
+    stage.pod("p", "later")
+    stage.settle()
+    assert stage.message("p") == "PodGroup default/later of Volcano does not exist"
+    assert [event["reason"] for event in stage.events("p")] == ["FailedScheduling"]
+    stage.group("later", 1)
+    stage.settle()
+    assert stage.placed == {"p": "n"}
+
+
+def test_a_group_that_is_deleted_before_its_pods_are_placed() -> None:
+    stage = Stage()
+    stage.group("g", 2)
+    stage.pod("p", "g")
+    stage.settle()
+    assert "needs 2 members" in stage.message("p")
+    stage.server.ok("DELETE", "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/g")
+    stage.settle(60)
+    assert stage.message("p") == "PodGroup default/g of Volcano does not exist"
+
+
+def test_pods_of_other_schedulers_are_not_written_to() -> None:
+    stage = Stage()
+    member(stage, "p", scheduler="somebody-else", **{GROUP: "none"})
+    stage.settle()
+    assert stage.message("p") == ""
+
+
+def test_two_groups_are_one_too_many() -> None:
+    stage = Stage()
+    stage.node("n")
+    stage.group("g", 1)
+    stage.group("h", 1)
+    member(stage, "p", **{GROUP: "g", OWN_GROUP: "h"})
+    stage.settle()
+    told = "it belongs to PodGroup default/g of Volcano and to PodGroup default/h of Volcano"
+    assert stage.message("p").startswith(told)
+    assert stage.placed == {}
+
+
+def test_a_group_of_kubernetes_that_the_server_does_not_have() -> None:
+    stage = Stage()
+    stage.node("n")
+    stage.pod("p", schedulingGroup={"podGroupName": "g"})
+    stage.settle()
+    assert stage.message("p") == "PodGroup default/g of Kubernetes does not exist"
+
+
+def test_members_that_wait_for_a_bad_one_are_told() -> None:
+    stage = Stage()
+    stage.node("n")
+    stage.group("g", 2)
+    stage.pod("good", "g")
+    stage.pod("held", "g", schedulingGates=[{"name": "example.com/mine"}])
+    stage.settle()
+    assert "members held back by scheduling gates or by faults of their own: 1" in stage.message("good")
+    assert stage.get(PODS, "held")["status"]["conditions"][0]["reason"] == "SchedulingGated"

@@ -1,0 +1,429 @@
+"""Objects that nobody should write, next to a thousand good pods: these are placed, and the bad ones are told why.
+
+Servers refuse most of these.  But checks differ between versions, come later than objects, and can be turned off;
+and one object that stops the loop stops it for everybody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.dialects.volcano.names import PODGROUPS, QUEUES
+from podium.kube import resources as r
+from podium.kube.resources import Resource
+from tests.engine.bare import Bare, Document
+from tests.engine.stage import PROFILE
+
+GOOD = 1000
+PLUGINS = {
+    "proportion": "- name: proportion",
+    "capacity": "- name: capacity\n    enableHierarchy: true",
+}
+NODES = 40
+HUGE = "1" + "0" * 30
+
+
+def pod(
+    requests: Document | None = None, *, group: str = "", annotations: Document | None = None, **spec: Any
+) -> Document:
+    marks = {**({"scheduling.k8s.io/group-name": group} if group else {}), **(annotations or {})}
+    container = {"name": "c", "image": "a", "resources": {"requests": requests or {"cpu": "100m"}}}
+    labels = spec.pop("labels", {})
+    metadata = {"annotations": marks, "labels": labels, **spec.pop("metadata", {})}
+    spec.setdefault("containers", [container])
+    return {"metadata": metadata, "spec": {"schedulerName": "volcano", **spec}, "status": spec.pop("status", {})}
+
+
+def nodes_like(*terms: Document, **conditions: Any) -> Document:
+    """An affinity to nodes."""
+    chosen = list(terms) or [{"matchExpressions": [conditions]}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": chosen}}}
+
+
+def peers_like(**term: Any) -> Document:
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def spread(**constraint: Any) -> list[Document]:
+    usual = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+    return [{**usual, **constraint}]
+
+
+MOUNT = [{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]
+
+# Pods that can never be placed as they are, each with a part of what they are told.
+BAD_PODS: dict[str, tuple[Document, str]] = {
+    "quantity-overflows": (pod({"cpu": "1e400"}), "spec.containers[0].resources.requests[cpu]"),
+    "quantity-negative": (pod({"cpu": "-1"}), "is less than nothing"),
+    "quantity-hex": (pod({"memory": "0x"}), "spec.containers[0].resources.requests[memory]"),
+    "quantity-nan": (pod({"cpu": "NaN"}), "spec.containers[0].resources.requests[cpu]"),
+    "quantity-empty": (pod({"cpu": ""}), "spec.containers[0].resources.requests[cpu]"),
+    "memory-beyond-everything": (pod({"memory": "999Ei"}), "Insufficient memory"),
+    "cpu-beyond-everything": (pod({"cpu": HUGE}), "Insufficient cpu"),
+    "number-beyond-64-bits": (pod({"memory": 2**63}), "Insufficient memory"),
+    "resource-nobody-has": (pod({"example.com/none": "1"}), "example.com/none"),
+    "negative-devices": (pod({"nvidia.com/gpu": "-4"}), "is less than nothing"),
+    "overhead-garbage": (pod(overhead={"cpu": "much"}), "spec.overhead[cpu]"),
+    "init-garbage": (
+        pod(initContainers=[{"name": "i", "resources": {"requests": {"cpu": "?"}}}]),
+        "spec.initContainers[0].resources.requests[cpu]",
+    ),
+    "selector-of-nothing": (pod(nodeSelector={"no": "such"}), "didn't match the node selector"),
+    "selector-empty-key": (pod(nodeSelector={"": ""}), "didn't match the node selector"),
+    "operator-unknown": (pod(affinity=nodes_like(key="a", operator="Like", values=["b"])), "operator: 'Like'"),
+    "greater-than-a-word": (pod(affinity=nodes_like(key="a", operator="Gt", values=["b"])), "needs one whole"),
+    "in-nothing": (pod(affinity=nodes_like(key="a", operator="In", values=[])), "needs at least one value"),
+    "no-terms": (
+        pod(
+            affinity={
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+            }
+        ),
+        "didn't match the node selector",
+    ),
+    "term-of-nothing": (pod(affinity=nodes_like({})), "didn't match the node selector"),
+    "field-unknown": (
+        pod(affinity=nodes_like({"matchFields": [{"key": "metadata.uid", "operator": "In", "values": ["x"]}]})),
+        "'metadata.uid' is not metadata.name",
+    ),
+    "node-missing": (
+        pod(affinity=nodes_like({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["x"]}]})),
+        "didn't match the node selector",
+    ),
+    "contradiction": (
+        pod(
+            affinity=nodes_like(
+                {
+                    "matchExpressions": [
+                        {"key": "zone", "operator": "Exists"},
+                        {"key": "zone", "operator": "DoesNotExist"},
+                    ]
+                }
+            )
+        ),
+        "didn't match the node selector",
+    ),
+    "ten-thousand-terms": (
+        pod(
+            affinity=nodes_like(
+                *[{"matchExpressions": [{"key": str(n), "operator": "Exists"}]} for n in range(10_000)]
+            )
+        ),
+        "more than 5000 conditions",
+    ),
+    "peers-without-topology": (
+        pod(affinity=peers_like(labelSelector={}, topologyKey="")),
+        "topologyKey: it is empty",
+    ),
+    "peers-with-a-bad-selector": (
+        pod(
+            affinity=peers_like(
+                topologyKey="zone", labelSelector={"matchExpressions": [{"key": "a", "operator": "Near"}]}
+            )
+        ),
+        "operator: 'Near'",
+    ),
+    "skew-of-zero": (pod(topologySpreadConstraints=spread(maxSkew=0)), "maxSkew: 0 is less than 1"),
+    "spread-by-chance": (
+        pod(topologySpreadConstraints=spread(whenUnsatisfiable="Perhaps")),
+        "'Perhaps' is none of",
+    ),
+    "claim-missing": (pod(volumes=MOUNT), "none does not exist"),
+    "claim-of-another": (pod(volumes=[{"name": "v", "ephemeral": {}}]), "does not belong to this pod"),
+    "device-claims": (pod(resourceClaims=[{"name": "gpu"}, {}, "?"]), "claims on devices are not supported"),
+    "group-missing": (pod(group="none"), "PodGroup default/none of Volcano does not exist"),
+    "two-groups": (
+        pod(group="empty", annotations={"scheduling.volcano.sh/group-name": "negative"}),
+        "can be in one group only",
+    ),
+    "in-a-negative-group": (pod(group="negative"), "spec.minMember: -1 is less than 0"),
+    "in-a-group-of-negative-roles": (pod(group="negative-role"), "spec.minTaskMember[w]: -3 is less than 0"),
+    "in-a-group-too-large": (pod(group="huge"), "needs 1000000000 members and has 1"),
+    "in-a-queue-that-is-not-there": (pod(group="lost"), "queue nowhere does not exist"),
+    "lone-in-a-queue-that-is-not-there": (
+        pod(annotations={"scheduling.volcano.sh/queue-name": "nowhere"}),
+        "queue nowhere does not exist",
+    ),
+}
+
+# Pods that look strange and are none the worse for it.
+ODD_PODS: dict[str, Document] = {
+    "a-label-of-a-megabyte": pod(labels={"long": "x" * 1_000_000}),
+    "ten-thousand-labels": pod(labels={f"l{n}": str(n) for n in range(10_000)}),
+    "a-priority-in-words": pod(annotations={"volcano.sh/task-priority": "very high"}),
+    "a-plan-of-nobody": pod(annotations={"podium.dev/gang-plan": "a/b/c/zz.1/x"}),
+    "born-in-the-future": pod(metadata={"creationTimestamp": "2999-01-01T00:00:00Z"}),
+    "born-no-one-knows-when": pod(metadata={"creationTimestamp": "yesterday"}),
+    "without-containers": pod(containers=[]),
+    "the-same-port-twice": pod(
+        containers=[
+            {
+                "name": name,
+                "ports": [{"hostPort": 4000, "containerPort": 1}],
+                "resources": {"requests": {"cpu": "1m"}},
+            }
+            for name in ("a", "b")
+        ]
+    ),
+    "promised-to-a-node-that-is-gone": pod(status={"nominatedNodeName": "gone"}),
+    "in-a-group-of-none": pod(group="empty"),
+    "in-a-group-with-absurd-needs-left-out": pod(group="garbage-needs"),
+}
+
+GROUPS: dict[str, Document] = {
+    "empty": {"minMember": 0},
+    "negative": {"minMember": -1},
+    "negative-role": {"minMember": 1, "minTaskMember": {"w": -3}},
+    "huge": {"minMember": 10**9},
+    "lost": {"minMember": 1, "queue": "nowhere"},
+    "garbage-needs": {"minMember": 1, "minResources": {"example.com/none": "0"}},
+}
+
+QUEUES_: dict[str, Document] = {
+    "a": {"parent": "b", "weight": 1},
+    "b": {"parent": "a", "weight": 1},
+    "own-parent": {"parent": "own-parent"},
+    "orphan": {"parent": "nobody"},
+    "weightless": {"weight": -5},
+    "nonsense": {"capability": {"cpu": "lots", "memory": "-1"}, "deserved": {"cpu": HUGE}, "weight": 1},
+    "greedy": {"capability": {"cpu": HUGE}, "weight": 2**31},
+}
+
+BAD_NODES: dict[str, Document] = {
+    "": {"status": {}},
+    "silent": {},
+    "garbage": {"status": {"allocatable": {"cpu": "many", "memory": "32Gi", "pods": "110"}}},
+    "negative": {"status": {"allocatable": {"cpu": "-8", "memory": "-1", "pods": "-110"}}},
+    "nothing": {"status": {"allocatable": {"cpu": "0", "memory": "0", "pods": "0"}}},
+    "endless": {
+        "status": {"allocatable": {"cpu": HUGE, "memory": "999Ei", "pods": HUGE}},
+        "spec": {"unschedulable": True},
+    },
+    "odd-taints": {
+        "status": {"allocatable": {"cpu": "8"}},
+        "spec": {"taints": [{"key": "", "effect": "Sometimes"}]},
+    },
+}
+
+ODD_SELECTOR = {"matchExpressions": [{"key": "a", "operator": "Maybe"}]}
+ODD_DRIVERS = [{"name": "d", "allocatable": {"count": "ten"}}]
+ODD_VOLUME = {"capacity": {"storage": "big"}, "storageClassName": "bad"}
+
+OTHERS: list[tuple[Resource, Document]] = [
+    (r.PODDISRUPTIONBUDGETS, {"metadata": {"name": "bad"}, "spec": {"selector": ODD_SELECTOR}}),
+    (r.RESOURCEQUOTAS, {"metadata": {"name": "bad"}, "spec": {"hard": {"cpu": "some", "pods": "-1"}}}),
+    (r.PRIORITYCLASSES, {"metadata": {"name": "bad"}, "value": -(2**31)}),
+    (r.STORAGECLASSES, {"metadata": {"name": "bad"}, "provisioner": "", "allowedTopologies": [{}]}),
+    (r.PERSISTENTVOLUMES, {"metadata": {"name": "bad"}, "spec": ODD_VOLUME}),
+    (r.PERSISTENTVOLUMECLAIMS, {"metadata": {"name": "claim-of-another-v"}, "spec": {}}),
+    (r.CSINODES, {"metadata": {"name": "silent"}, "spec": {"drivers": ODD_DRIVERS}}),
+    (r.NAMESPACES, {"metadata": {"name": "", "labels": {}}}),
+]
+
+
+@pytest.fixture(scope="module", params=["proportion", "capacity"])
+def cluster(request: pytest.FixtureRequest) -> Bare:
+    """Everything at once, bad before good; for queues that share by weight, and for a tree of queues."""
+    bare = Bare(PROFILE.replace("- name: proportion", PLUGINS[request.param]))
+    for resource, document in OTHERS:
+        bare.put(resource, document)
+    bare.put(QUEUES, {"metadata": {"name": "default"}, "spec": {"weight": 1}})
+    for name, spec in QUEUES_.items():
+        bare.put(QUEUES, {"metadata": {"name": name}, "spec": spec})
+    for name, document in BAD_NODES.items():
+        bare.put(r.NODES, {"metadata": {"name": name, "labels": {"zone": "z"}}, **document})
+    for index in range(NODES):
+        room = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+        status = {"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
+        bare.put(r.NODES, {"metadata": {"name": f"node-{index:02}", "labels": {"zone": "z"}}, "status": status})
+    for name, spec in GROUPS.items():
+        bare.put(PODGROUPS, {"metadata": {"name": name}, "spec": {"queue": "default", **spec}})
+    for name, (document, _) in BAD_PODS.items():
+        bare.put(r.PODS, _named(document, name))
+    for index in range(GOOD):
+        bare.put(r.PODS, _named(pod({"cpu": "500m", "memory": "1Gi"}), f"good-{index}"))
+    for name, document in ODD_PODS.items():
+        bare.put(r.PODS, _named(document, name))
+    bare.settle()
+    return bare
+
+
+def _named(document: Document, name: str) -> Document:
+    return {**document, "metadata": {**document["metadata"], "name": name}}
+
+
+def test_every_good_pod_is_placed(cluster: Bare) -> None:
+    missing = [f"good-{index}" for index in range(GOOD) if f"good-{index}" not in cluster.placed]
+    assert missing == []
+    assert {node[:5] for node in cluster.placed.values()} == {"node-"}, "and on good nodes only"
+
+
+@pytest.mark.parametrize("name", BAD_PODS)
+def test_a_bad_pod_is_told_why(cluster: Bare, name: str) -> None:
+    assert name not in cluster.placed
+    assert BAD_PODS[name][1] in cluster.told[name]
+
+
+@pytest.mark.parametrize("name", ODD_PODS)
+def test_an_odd_pod_is_placed(cluster: Bare, name: str) -> None:
+    assert name in cluster.placed, cluster.told.get(name)
+
+
+def test_bad_nodes_and_queues_are_told_in_events(cluster: Bare) -> None:
+    assert "node garbage: status.allocatable[cpu]" in cluster.events["Node", "garbage"]
+    assert "is less than nothing" in cluster.events["Node", "negative"]
+    assert "queue nonsense: spec.capability[" in cluster.events["Queue", "nonsense"]
+
+
+def test_groups_that_cannot_be_scheduled_say_so(cluster: Bare) -> None:
+    messages = [condition.get("message", "") for condition in cluster.groups["negative"]]
+    assert any("spec.minMember: -1 is less than 0" in message for message in messages)
+
+
+def test_it_comes_to_rest(cluster: Bare) -> None:
+    """Bad objects are no reason to go on writing."""
+    told = dict(cluster.told)
+    cluster.settle(600)
+    assert cluster.told.keys() == told.keys()
+
+
+def test_queues_in_a_circle_are_told_and_go_on() -> None:
+    bare = Bare(PROFILE.replace("- name: proportion", PLUGINS["capacity"]))
+    bare.put(r.NODES, {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8", "pods": "9"}}})
+    for name in ("a", "b", "own-parent"):
+        bare.put(QUEUES, {"metadata": {"name": name}, "spec": QUEUES_[name]})
+    bare.put(PODGROUPS, {"metadata": {"name": "g"}, "spec": {"minMember": 1, "queue": "a"}})
+    bare.put(r.PODS, _named(pod(group="g"), "p"))
+    bare.settle()
+    assert "is its own ancestor" in bare.events["Queue", "own-parent"]
+    assert "is its own ancestor" in " ".join(bare.events.get(("Queue", name), "") for name in ("a", "b"))
+
+
+# --- random damage -------------------------------------------------------------------------------------------
+
+# What is put in the place of something good.
+NASTY: list[Any] = [
+    None,
+    "",
+    "x" * 300,
+    "-1",
+    "1e400",
+    "NaN",
+    HUGE,
+    -1,
+    0,
+    2**63,
+    2**31 - 1,
+    True,
+    [],
+    {},
+    [{}],
+    {"": ""},
+]
+
+WHOLE: list[tuple[Resource, Document]] = [
+    (
+        r.PODS,
+        pod(
+            {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"},
+            group="g",
+            labels={"app": "x"},
+            nodeSelector={"zone": "z"},
+            tolerations=[{"key": "a", "operator": "Exists", "effect": "NoSchedule"}],
+            affinity={
+                **nodes_like(key="zone", operator="In", values=["z"]),
+                **peers_like(topologyKey="zone", labelSelector={"matchLabels": {"app": "x"}}),
+            },
+            topologySpreadConstraints=spread(),
+            volumes=MOUNT,
+            overhead={"cpu": "1m"},
+            priority=5,
+            schedulingGates=[{"name": "podium.dev/quota"}],
+            schedulingGroup={"podGroupName": "g"},
+        ),
+    ),
+    (
+        r.NODES,
+        {
+            "metadata": {"labels": {"zone": "z"}},
+            "spec": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]},
+            "status": {
+                "allocatable": {"cpu": "8", "memory": "8Gi", "pods": "10"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "images": [{"names": ["a:1"], "sizeBytes": 5}],
+            },
+        },
+    ),
+    (PODGROUPS, {"metadata": {}, "spec": {"minMember": 2, "queue": "q", "minResources": {"cpu": "2"}}}),
+    (
+        QUEUES,
+        {
+            "metadata": {"annotations": {"volcano.sh/hierarchy": "root/a", "volcano.sh/hierarchy-weights": "1/2"}},
+            "spec": {
+                "weight": 2,
+                "parent": "q",
+                "capability": {"cpu": "4"},
+                "deserved": {"cpu": "2"},  # a guarantee, damaged or not, is kept: it may leave others nothing
+            },
+        },
+    ),
+    (
+        r.PERSISTENTVOLUMECLAIMS,
+        {
+            "metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n"}},
+            "spec": {
+                "accessModes": ["ReadWriteOncePod"],
+                "resources": {"requests": {"storage": "1Gi"}},
+                "storageClassName": "s",
+                "selector": {"matchLabels": {"a": "b"}},
+            },
+        },
+    ),
+    (
+        r.PERSISTENTVOLUMES,
+        {
+            "metadata": {"labels": {"topology.kubernetes.io/zone": "z"}},
+            "spec": {
+                "capacity": {"storage": "1Gi"},
+                "storageClassName": "s",
+                "claimRef": {"namespace": "default", "name": "none"},
+                "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": []}]}},
+            },
+        },
+    ),
+]
+
+
+def damaged(value: Any, dice: random.Random) -> Any:
+    """A copy with a few parts replaced, dropped or doubled."""
+    if dice.random() < 0.06:
+        return dice.choice(NASTY)
+    if isinstance(value, dict):
+        return {key: damaged(part, dice) for key, part in value.items() if dice.random() > 0.03}
+    if isinstance(value, list):
+        return [damaged(part, dice) for part in value for _ in range(dice.choice([1, 1, 1, 2]))]
+    return value
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_random_damage_stops_the_loop(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    dice = random.Random(seed)
+    bare = Bare(PROFILE.replace("- name: proportion", PLUGINS[dice.choice(sorted(PLUGINS))]))
+    bare.put(QUEUES, {"metadata": {"name": "default"}, "spec": {"weight": 1}})
+    for index in range(30):
+        resource, document = dice.choice(WHOLE)
+        body = {key: damaged(part, dice) for key, part in document.items() if key != "metadata"}
+        metadata = {key: damaged(part, dice) for key, part in document["metadata"].items()}
+        metadata["name"] = dice.choice(["none", "g", "q", f"o{index}"])
+        with contextlib.suppress(msgspec.ValidationError):  # of the wrong type: no watch would show it
+            bare.put(resource, {**body, "metadata": metadata})
+    bare.put(r.NODES, {"metadata": {"name": "good"}, "status": {"allocatable": {"cpu": "8", "pods": "9"}}})
+    bare.put(r.PODS, _named(pod(), "good"))
+    bare.settle()
+    assert bare.placed.get("good"), bare.told.get("good")
+    assert not [record.message for record in caplog.records if record.levelname == "ERROR"]

@@ -1,0 +1,139 @@
+"""The inflation experiment: on a small trace of our own, and the published figures on the real one."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from podium.core.constraints import DeviceRequest
+from podium.core.fragmentation import Shape, Target, typical
+from podium.sim.inflation import Inflation, inflate
+from podium.sim.policies import POLICIES, policy
+from podium.sim.traces.openb import GpuNode, GpuPod, arrivals, read_nodes, read_pods
+from podium.sim.traces.stream import Stream
+
+TRACES = os.environ.get("PODIUM_TRACES", "")
+
+
+def small() -> tuple[list[GpuPod], list[GpuNode]]:
+    """Some nodes of two kinds, and pods that would fill three quarters of them."""
+    nodes = [
+        GpuNode(f"n{number:02d}", 32_000 if number % 3 else 96_000, 1 << 38, 2 if number % 3 else 8, "T4")
+        for number in range(24)
+    ]
+    stream = Stream(1)
+    pods = []
+    for number in range(130):
+        kind = stream.below(10)
+        wanted = None if kind == 0 else DeviceRequest(1, 100 * (1 + kind)) if kind < 5 else DeviceRequest(1)
+        if kind == 9:
+            wanted = DeviceRequest(2)
+        pods.append(GpuPod(f"p{number:03d}", 2000 + 1000 * stream.below(6), 1 << 30, wanted))
+    return pods, nodes
+
+
+def run(name: str, seed: int) -> Inflation:
+    pods, nodes = small()
+    return inflate(arrivals(pods, nodes, 1.3, seed), pods, policy(name, seed))
+
+
+@pytest.mark.parametrize("seed", [42, 43])
+@pytest.mark.parametrize("name", ["random", "bestfit", "fgd"])
+def test_a_run_adds_up_and_repeats(name: str, seed: int) -> None:
+    result = run(name, seed)
+    assert result.placed + result.refused == result.pods
+    assert result.curve[-1].arrived_percent in (129, 130)
+    assert 70 < result.gpu_allocation_percent <= 100
+    assert all(0 <= point.fragmented_percent <= 100 for point in result.curve)
+    assert result == run(name, seed)
+    assert result.trace_hash != run(name, seed + 10).trace_hash
+
+
+def test_packing_beats_dice() -> None:
+    means = {name: sum(run(name, seed).gpu_allocation_percent for seed in range(42, 46)) / 4 for name in POLICIES}
+    assert min(means, key=lambda name: means[name]) == "random"
+    assert means["fgd"] > means["random"] + 1
+
+
+# --- fragmentation, by hand --------------------------------------------------------------------------------------
+
+
+def test_fragmentation_of_a_node_by_hand() -> None:
+    weights = {Shape(4000, 1000, 1): 0.5, Shape(1000, 500, 1): 0.25, Shape(2000): 0.25}
+    target = Target(weights, lambda names: [])
+    free = np.array([[1000, 300], [600, 0]], dtype=np.int64)
+    cpu = np.array([5000, 5000], dtype=np.int64)
+    found = target.fragmented(free, cpu, np.array([-1, -1], dtype=np.int32))
+    # First node: a whole one cannot use the 600, a half can use both, and who wants no GPU can use nothing.
+    # Second node: nobody can use the 300.
+    assert found.tolist() == [0.5 * 600 + 0.25 * 0 + 0.25 * 1600, 300.0]
+    poor = target.fragmented(free, np.array([3000, 0], dtype=np.int64), np.array([-1, -1], dtype=np.int32))
+    assert poor.tolist() == [0.5 * 1600 + 0.25 * 0 + 0.25 * 1600, 300.0]
+
+
+def test_a_share_taken_of_each_device_is_the_same_as_the_node_then() -> None:
+    weights = {
+        Shape(4000, 1000, 1): 0.4,
+        Shape(1000, 370, 1): 0.3,
+        Shape(1000, 1000, 2, "T4"): 0.2,
+        Shape(500): 0.1,
+    }
+    target = Target(weights, lambda names: [0] if "T4" in names else [])
+    free = np.array([[1000, 400, 1000], [600, 1000, 1000], [370, 90, 0]], dtype=np.int64)
+    cpu, models = np.array([5000, 900, 4000], dtype=np.int64), np.array([0, 1, 0], dtype=np.int32)
+    taken = target.with_share(free, cpu, models, 370)
+    for line in range(3):
+        after = free.copy()
+        after[line] -= 370
+        possible = free[line] >= 370
+        expected = target.fragmented(np.maximum(after, 0), cpu, models)
+        assert np.array_equal(taken[line][possible], expected[possible])
+
+
+def test_the_usual_workload_is_the_commonest_shapes() -> None:
+    counts = Counter({Shape(1): 50, Shape(2, 500, 1): 45, Shape(3, 1000, 1): 5})
+    assert typical(counts) == {Shape(1): (50 / 100) / (95 / 100), Shape(2, 500, 1): (45 / 100) / (95 / 100)}
+    assert list(typical(Counter({Shape(1): 5, Shape(2): 5}))) == [Shape(2), Shape(1)]
+    assert typical(Counter()) == {}
+
+
+# --- the published figures ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def openb() -> tuple[list[GpuPod], list[GpuNode]]:
+    if not TRACES:
+        told = "PODIUM_TRACES does not say where the openb traces are: the published figures are not checked"
+        warnings.warn(told, stacklevel=2)
+        pytest.skip(told)
+    nodes = read_nodes(Path(TRACES) / "openb_node_list_gpu_node.csv")
+    return read_pods(Path(TRACES) / "openb_pod_list_default.csv", {node.model for node in nodes}), nodes
+
+
+def test_worked_values_of_the_published_scores(openb: tuple[list[GpuPod], list[GpuNode]]) -> None:
+    target = Target(typical(Counter(pod.shape for pod in openb[0])), lambda names: [])
+    none = np.array([0], dtype=np.int32)
+    free = np.full((8, 1), 1000, dtype=np.int64)
+    cpu = np.array([96_000], dtype=np.int64)
+    assert math.isclose(target.fragmented(free, cpu, none)[0], 1087.8187, abs_tol=1e-4)
+    after = target.with_share(free, cpu - 3152, none, 810)
+    assert np.allclose(after, 1140.5202, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", [42, 43])
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("dotprod", (90.54, 90.84)), ("bestfit", (93.13, 93.25)), ("fgd", (95.29, 95.32))],
+)
+def test_published_runs_come_out_equal(
+    openb: tuple[list[GpuPod], list[GpuNode]], name: str, published: tuple[float, float], seed: int
+) -> None:
+    pods, nodes = openb
+    result = inflate(arrivals(pods, nodes, 1.3, seed), pods, policy(name, seed))
+    assert abs(result.gpu_allocation_percent - published[seed - 42]) <= 0.02

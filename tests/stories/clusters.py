@@ -1,0 +1,61 @@
+"""Clusters for the stories of API families: `podium up`, and a real control plane with `podium run` beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.cli.running import PODIUM
+from tests.compat import kubelets
+from tests.compat.client import Server, eventually
+from tests.compat.cluster import embedded
+from tests.controlplane.server import ControlPlane
+
+NODES = 4
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+
+__all__ = ["embedded", "real"]
+
+
+@contextlib.contextmanager
+def real(directory: Path) -> Iterator[Server]:
+    """kube-apiserver, etcd and kube-controller-manager; the nodes are simulated, the rest is `podium run`."""
+    with ControlPlane(directory / "plane", controllers=True) as plane:
+        server = Server("real", plane.kubeconfig, plane.url, plane.token, plane.ca, directory)
+        definitions = subprocess.run([*PODIUM, "crds"], capture_output=True, text=True, check=True).stdout
+        server.kubectl("apply", "-f", "-", input=definitions)
+        server.kubectl("wait", "--for=condition=Established", "crd", "--all")
+        nodes = kubelets.attached(server, NODES, directory / "kubelets", scheduled=False)
+        with nodes, podium_run(server.kubeconfig, directory):
+            eventually(lambda: _open(server), "podium run has opened the default queue", START_SECONDS)
+            yield server
+
+
+def _open(server: Server) -> bool:
+    answer = server.http("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default")
+    return answer.status == 200 and answer.json.get("status", {}).get("state") == "Open"
+
+
+@contextlib.contextmanager
+def podium_run(kubeconfig: Path, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Scheduler and controllers as a user starts them.  If the block fails, what they said is shown."""
+    command = [*PODIUM, "run", f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--listen-address=:0"]
+    log = directory / "podium-run.log"
+    with open(log, "wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+    try:
+        yield process
+    except BaseException:
+        print(f"--- podium run:\n{log.read_text(errors='replace')[-3000:]}", file=sys.stderr)
+        raise
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

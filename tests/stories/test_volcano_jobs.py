@@ -1,0 +1,218 @@
+"""A user of Volcano on podium: YAML as it is, vcctl's commands, on both servers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.cli.main import run
+from tests.compat.client import Result, Server, eventually
+from tests.controlplane import build
+from tests.controlplane.fixtures import ensure
+from tests.stories import clusters
+
+Document = dict[str, Any]
+
+TENSORFLOW = Path(__file__).with_name("tensorflow.yaml")  # as Volcano's own example has it
+NAME = "tensorflow-benchmark"
+PODS = [f"{NAME}-ps-0", f"{NAME}-worker-0", f"{NAME}-worker-1"]
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module", params=["embedded", "real"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory = tmp_path_factory.mktemp(f"volcano-{request.param}")
+    if request.param == "embedded":
+        ensure(request.config, build.KUBECTL)
+        with clusters.embedded(directory) as running:
+            yield running
+    else:
+        ensure(request.config, *build.FOR_TESTS)
+        with clusters.real(directory) as running:
+            yield running
+
+
+@pytest.fixture
+def ns(server: Server, request: pytest.FixtureRequest) -> Iterator[str]:
+    name = f"story-{abs(hash(request.node.name)) % 10_000}"
+    server.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    server.http("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def job_path(ns: str, name: str = "") -> str:
+    return f"/apis/batch.volcano.sh/v1alpha1/namespaces/{ns}/jobs/{name}".rstrip("/")
+
+
+def status(server: Server, ns: str, name: str = NAME) -> Document:
+    found: Document = server.get(job_path(ns, name)).get("status", {})
+    return found
+
+
+def reaches(server: Server, ns: str, phase: str, name: str = NAME) -> Document:
+    """The job's status as soon as it is in a phase."""
+
+    def look() -> Document | None:
+        now = status(server, ns, name)
+        return now if now.get("state", {}).get("phase") == phase else None
+
+    try:
+        return eventually(look, f"{name} is {phase}", PATIENCE)
+    except AssertionError as late:
+        told = server.kubectl("get", "vcjob,podgroup,pods,events", "-n", ns, "-o", "wide", check=False)
+        raise AssertionError(f"{late}\n{status(server, ns, name)}\n{told.out}") from None
+
+
+def running(server: Server, ns: str) -> dict[str, Document]:
+    """The pods that run, by name."""
+    pods = server.get(f"/api/v1/namespaces/{ns}/pods")["items"]
+    return {
+        pod["metadata"]["name"]: pod
+        for pod in pods
+        if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+    }
+
+
+def vc(server: Server, *arguments: str) -> Result:
+    """Runs a command of `podium vc`, in this process: starting one takes longer than the command."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(["vc", *arguments, "--kubeconfig", str(server.kubeconfig)])
+    return Result(code, out.getvalue(), err.getvalue())
+
+
+def plain_job(name: str, queue: str = "default") -> Document:
+    container = {"name": "main", "image": "busybox:1.36", "resources": {"requests": {"cpu": "1"}}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {
+            "minAvailable": 2,
+            "queue": queue,
+            "schedulerName": "volcano",
+            "tasks": [{"name": "main", "replicas": 2, "template": template}],
+        },
+    }
+
+
+@pytest.mark.timeout(300)
+def test_tensorflow_as_it_is(server: Server, ns: str) -> None:
+    groups = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{ns}/podgroups"
+    with server.watch(groups) as watch:
+        server.kubectl("apply", "-n", ns, "-f", str(TENSORFLOW))
+        events = watch.until(lambda event: event["object"].get("status", {}).get("phase") == "Running", PATIENCE)
+    phases = list(dict.fromkeys(event["object"].get("status", {}).get("phase", "") for event in events))
+    assert phases[-2:] == ["Inqueue", "Running"]
+
+    now = reaches(server, ns, "Running")
+    assert now["minAvailable"] == 3
+    pods = eventually(
+        lambda: found if len(found := running(server, ns)) == 3 else None, "three pods run", PATIENCE
+    )
+    assert sorted(pods) == PODS
+    uid = server.get(job_path(ns, NAME))["metadata"]["uid"]
+    for name, pod in pods.items():
+        index = name.rpartition("-")[2]
+        variables = {each["name"]: each.get("value") for each in pod["spec"]["containers"][0]["env"]}
+        assert variables["VK_TASK_INDEX"] == variables["VC_TASK_INDEX"] == index
+        assert pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == f"{NAME}-{uid}"
+        mounts = {each["mountPath"]: each["name"] for each in pod["spec"]["containers"][0]["volumeMounts"]}
+        assert mounts["/etc/volcano"] == f"{NAME}-svc"
+    files = server.get(f"/api/v1/namespaces/{ns}/configmaps/{NAME}-svc")["data"]
+    assert files["ps.host"] == f"{NAME}-ps-0.{NAME}"
+    assert files["worker.host"] == f"{NAME}-worker-0.{NAME}\n{NAME}-worker-1.{NAME}"
+    service = server.get(f"/api/v1/namespaces/{ns}/services/{NAME}")["spec"]
+    assert service["clusterIP"] == "None"
+    table = server.kubectl("get", "vcjob", "-n", ns).lines
+    assert table[0].split() == ["NAME", "STATUS", "MINAVAILABLE", "RUNNINGS", "AGE"]
+    assert table[1].split()[:4] == [NAME, "Running", "3", "3"]
+
+    # Somebody evicts a worker: the job starts anew, all of it.
+    before = {name: pod["metadata"]["uid"] for name, pod in running(server, ns).items()}
+    server.kubectl("delete", "pod", "-n", ns, f"{NAME}-worker-0", "--wait=false")
+
+    def anew() -> dict[str, Document] | None:
+        found = running(server, ns)
+        return found if len(found) == 3 and all(found[p]["metadata"]["uid"] != before[p] for p in PODS) else None
+
+    eventually(anew, "three new pods run", PATIENCE)
+    assert reaches(server, ns, "Running")["retryCount"] == 1
+
+    # The workers end well, and with them the job.
+    for worker in PODS[1:]:
+        server.kubectl("annotate", "pod", "-n", ns, worker, "podium.dev/exit-code=0")
+    ended = reaches(server, ns, "Completed")
+    assert ended["succeeded"] == 2
+    eventually(lambda: not running(server, ns), "the parameter server is gone", PATIENCE)
+
+    listed = vc(server, "job", "list", "-n", ns).lines
+    assert listed[0].split() == [
+        *("Name", "Creation", "Phase", "JobType", "Replicas", "Min"),
+        *("Pending", "Running", "Succeeded", "Failed", "Unknown", "RetryCount"),
+    ]
+    row = listed[1].split()
+    assert (row[0], *row[2:]) == (NAME, "Completed", "Tensorflow", "3", "3", "0", "0", "2", "0", "0", "1")
+
+
+@pytest.mark.timeout(200)
+def test_suspended_and_resumed(server: Server, ns: str) -> None:
+    made = vc(server, "job", "run", "-N", "nap", "-n", ns, "-r", "2", "-m", "2")
+    assert (made.code, made.out) == (0, "run job nap successfully\n"), made.err
+    reaches(server, ns, "Running", "nap")
+    assert vc(server, "job", "suspend", "-N", "nap", "-n", ns).code == 0
+    reaches(server, ns, "Aborted", "nap")
+    eventually(lambda: not running(server, ns), "no pods are left", PATIENCE)
+    assert vc(server, "vresume", "-n", "nap", "-N", ns).code == 0
+    reaches(server, ns, "Running", "nap")
+    eventually(lambda: len(running(server, ns)) == 2, "both pods run again", PATIENCE)
+    pods = vc(server, "pod", "list", "-n", ns, "-j", "nap").lines
+    assert pods[0].split() == ["Name", "Ready", "Status", "Restart", "Age"]
+    assert [line.split()[1:4] for line in pods[1:]] == [["1/1", "Running", "0"]] * 2
+    assert "Phase:\tRunning" in vc(server, "job", "view", "-N", "nap", "-n", ns).out
+    assert vc(server, "job", "delete", "-N", "nap", "-n", ns).out == "delete job nap successfully\n"
+    eventually(lambda: server.http("GET", job_path(ns, "nap")).status == 404, "the job is gone", PATIENCE)
+    gone = vc(server, "job", "view", "-N", "nap", "-n", ns)
+    assert (gone.code, gone.err) == (1, 'podium: jobs.batch.volcano.sh "nap" not found\n')
+
+
+def queue_state(server: Server, name: str) -> str:
+    table = vc(server, "queue", "get", "-n", name).lines
+    return table[1].split()[2]
+
+
+@pytest.mark.timeout(200)
+def test_a_closed_queue_takes_no_jobs_and_says_so(server: Server, ns: str) -> None:
+    queue = f"team-of-{ns}"
+    assert vc(server, "queue", "create", "-n", queue, "-w", "2").code == 0
+    table = vc(server, "queue", "list").lines
+    columns = ["Name", "Weight", "State", "Parent", "Inqueue", "Pending", "Running", "Unknown", "Completed"]
+    assert table[0].split() == columns
+    server.kubectl("apply", "-n", ns, "-f", "-", input=plain_job("first", queue))
+    reaches(server, ns, "Running", "first")
+
+    assert vc(server, "queue", "operate", "-n", queue, "--action", "close").code == 0
+    eventually(lambda: queue_state(server, queue) == "Closing", "the queue is closing", PATIENCE)
+    late = server.kubectl("apply", "-n", ns, "-f", "-", input=plain_job("late", queue), check=False)
+    if late.code:  # refused before it was created, as admission does it
+        assert queue in late.err
+        assert "Closing" in late.err
+    else:
+        told = reaches(server, ns, "Failed", "late")["state"]["message"]
+        assert queue in told
+    assert len(running(server, ns)) == 2
+
+    server.kubectl("delete", "vcjob", "-n", ns, "--all")
+    eventually(lambda: queue_state(server, queue) == "Closed", "the queue is closed", PATIENCE)
+    assert vc(server, "queue", "operate", "-n", queue, "-a", "open").code == 0
+    eventually(lambda: queue_state(server, queue) == "Open", "the queue is open", PATIENCE)
+    server.kubectl("apply", "-n", ns, "-f", "-", input=plain_job("again", queue))
+    reaches(server, ns, "Running", "again")
+    server.kubectl("delete", "vcjob", "-n", ns, "--all")
+    eventually(lambda: vc(server, "queue", "delete", "-n", queue).code == 0, "the queue is deleted", PATIENCE)
