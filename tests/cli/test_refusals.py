@@ -101,3 +101,11 @@ def test_more_nodes_than_there_are_addresses(refused: Refused) -> None:
 
 def test_down_without_a_cluster(tmp_path: Path, refused: Refused) -> None:
     assert f"no cluster is running on {tmp_path}" in refused(2, "down", "--data-dir", str(tmp_path))
+
+
+def test_a_configuration_that_cannot_be_used(tmp_path: Path, refused: Refused) -> None:
+    (tmp_path / "scheduler.yaml").write_text("actions: [enqueue\n")
+    data = tmp_path / "data"
+    told = refused(2, "up", "--config", str(tmp_path / "scheduler.yaml"), "--data-dir", str(data))
+    assert "scheduler.yaml is not YAML" in told
+    assert not data.exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.errors import UsageError
-from podium.runtime.configuration import default_profiles, load_profiles
+from podium.runtime.configuration import default_profiles, embedded_profiles, load_profiles
 
 VOLCANO_FILE = """
 actions: "enqueue, allocate"
@@ -45,6 +45,12 @@ def test_or_the_names_it_is_said_to_be_for(tmp_path: Path) -> None:
 def test_podiums_file_has_a_profile_for_each_name(tmp_path: Path) -> None:
     profiles = load_profiles(write(tmp_path, 'profiles: {fast: {actions: "allocate", tiers: []}}'))
     assert actions({**profiles}, "fast") == ["allocate"]
+
+
+def test_an_embedded_cluster_schedules_what_names_no_scheduler(tmp_path: Path) -> None:
+    assert embedded_profiles()["default-scheduler"] is not None
+    named = 'profiles: {default-scheduler: {actions: "allocate", tiers: []}}'
+    assert actions({**embedded_profiles(write(tmp_path, named))}, "default-scheduler") == ["allocate"]
 
 
 @pytest.mark.parametrize(

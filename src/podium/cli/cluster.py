@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from podium.cli.families import hooks, objects
@@ -13,9 +14,9 @@ from podium.engine.world import World
 from podium.runtime.configuration import embedded_profiles, quota_gated
 
 
-def cluster_settings(**given: Any) -> Settings:
+def cluster_settings(config: Path | None = None, **given: Any) -> Settings:
     """The settings of a cluster that speaks all API families, with the scheduler that serves them."""
-    world, profiles = World(DIALECTS), embedded_profiles()
+    world, profiles = World(DIALECTS), embedded_profiles(config)
     return Settings(
         hooks=(*hooks(), *quota_gates(quota_gated(profiles))),
         objects=objects(),

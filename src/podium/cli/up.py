@@ -40,6 +40,12 @@ DEFAULT_PORT = 6443
     show_default=True,
     help="Port of the API server on 127.0.0.1; 0 takes a free one.",
 )
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The scheduler's configuration, as for `podium scheduler`.",
+)
 @data_dir_option
 @click.option("--in-memory", is_flag=True, help="Keep nothing: state and kubeconfig end with the cluster.")
 @click.option("-v", "--verbose", is_flag=True, help="Log what the cluster does.")
@@ -50,6 +56,7 @@ def up(
     nodes_file: Path | None,
     gpus_per_node: int,
     port: int,
+    config: Path | None,
     data_dir: Path | None,
     in_memory: bool,
     verbose: bool,
@@ -77,7 +84,7 @@ def up(
         shapes = [Shape(count=1 if nodes is None else nodes, gpus=gpus_per_node)]
         check_count(shapes, "--nodes")
     set_up_logging(verbose)
-    settings = cluster_settings(port=port, nodes=tuple(shapes), data_dir=data_dir, in_memory=in_memory)
+    settings = cluster_settings(config, port=port, nodes=tuple(shapes), data_dir=data_dir, in_memory=in_memory)
     ctx.exit(run_cluster(settings, _serve))
 
 

@@ -81,10 +81,10 @@ def default_profiles(names: Iterable[str] = ()) -> dict[str, Profile]:
     return {**dict.fromkeys(names, profiles[VOLCANO]), **profiles}
 
 
-def embedded_profiles() -> dict[str, Profile]:
-    """The same on an embedded cluster, where there is no other scheduler for pods that name none."""
-    profiles = default_profiles()
-    return profiles | {"default-scheduler": profiles["podium"]}
+def embedded_profiles(path: Path | None = None) -> dict[str, Profile]:
+    """Those of a file, or the same, on a cluster without another scheduler for pods that name none."""
+    profiles = default_profiles() if path is None else load_profiles(path)
+    return {"default-scheduler": profiles["podium"], **profiles}
 
 
 def quota_gated(profiles: Mapping[str, Profile]) -> frozenset[str]:
