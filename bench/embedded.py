@@ -1,8 +1,9 @@
-"""Is the embedded cluster fast enough?  `python -m bench.embedded [creates] [binds] [watchers] [scale]`.
+"""Is the embedded cluster fast enough?  `python -m bench.embedded [creates] [binds] [watchers] [burst] [scale]`.
 
 - creates: durable pod creates over HTTPS with 32 clients, beside a real kube-apiserver in the same run
 - binds: durable binds through the in-process transport
 - watchers: 50 watchers on 1,000 changes a second: nothing lost, nothing out of order, nothing late
+- burst: 10,000 pods at once for the scheduler: how soon they have nodes, and whether the server still answers
 - scale: 10,000 nodes and 50,000 pods: memory, restart, and what it costs when nothing happens
 
 Exit code 1 if a figure misses its target.
@@ -45,6 +46,7 @@ CREATE_SECONDS = 6.0
 BOUND_PODS = 20_000
 BIND_CONCURRENCY = 256
 WATCHERS, CHANGE_RATE, CHANGE_SECONDS = 50, 1000, 30
+BURST_PODS, BURST_NODES = 10_000, 2000
 NODES, PODS_LOADED = 10_000, 50_000
 SETTLE_SECONDS, IDLE_SECONDS = 120.0, 20.0
 
@@ -212,6 +214,27 @@ def watchers(directory: Path) -> Report:
     )
 
 
+# --- burst -------------------------------------------------------------------------------------------------
+
+
+def burst(directory: Path) -> Report:
+    """Everything in one process: the API, the scheduler that places the pods, the kubelets that start them."""
+    with podium_up(directory, BURST_NODES) as server:
+        used = server.cpu_seconds()
+        found = Load("burst", server, "--count", str(BURST_PODS)).result()
+        used = server.cpu_seconds() - used
+    figures = [
+        Figure("GET /readyz, p99", percentile(found["answers"], 0.99) * 1000, "ms", 100.0, at_least=False),
+        Figure("GET /readyz, p50", percentile(found["answers"], 0.5) * 1000, "ms"),
+        Figure("GET /readyz, longest", max(found["answers"]) * 1000, "ms"),
+        Figure("created to bound, all", BURST_PODS / found["seconds"], "pods/s"),
+        Figure("until all were created", found["created_seconds"], "s"),
+        Figure("until all were bound", found["seconds"], "s"),
+        Figure("CPU time of a pod", used / BURST_PODS * 1e6, "us"),
+    ]
+    return Report("burst", f"{BURST_PODS:,} pods at once on {BURST_NODES:,} nodes", figures)
+
+
 # --- scale -------------------------------------------------------------------------------------------------
 
 
@@ -264,6 +287,7 @@ BENCHMARKS: dict[str, Callable[[Path], Report]] = {
     "creates": creates,
     "binds": binds,
     "watchers": watchers,
+    "burst": burst,
     "scale": scale,
 }
 

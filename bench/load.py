@@ -3,6 +3,7 @@
     python -m bench.load create KUBECONFIG RESULT --clients 32 --seconds 8 [--count N]
     python -m bench.load change KUBECONFIG RESULT --rate 1000 --seconds 30
     python -m bench.load watch KUBECONFIG RESULT --watchers 50 --events N
+    python -m bench.load burst KUBECONFIG RESULT --count N
 
 Each writes one JSON document to the file RESULT.  The same client, `kube.http_client`, drives every server.
 """
@@ -20,7 +21,9 @@ from typing import Any
 import msgspec
 import uvloop
 
+from bench.bound import watching
 from bench.pods import pod
+from bench.population import create_all, waiting_pod
 from podium.errors import TransportError
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
@@ -33,6 +36,7 @@ SENT = "podium.dev/sent"  # the annotation with the time a change was sent, and 
 CHANGED_PODS = 100
 WARM_UP_SECONDS = 1.0
 PATIENCE = 60.0  # seconds for what must come sooner or later
+ASK_SECONDS = 0.02  # between two questions whether a server is ready
 
 _SENT_MARK = f'"{SENT}":"'.encode()
 _VERSION_MARK = b'"resourceVersion":"'
@@ -120,6 +124,32 @@ async def change(arguments: argparse.Namespace) -> Document:
     seconds = time.monotonic() - begin
     await transport.close()
     return {"count": total, "seconds": seconds, "failures": failures[:3]}
+
+
+async def burst(arguments: argparse.Namespace) -> Document:
+    """Creates pods that wait for a node, and asks whether the server is ready until all of them are bound."""
+    transport = HttpTransport(resolve(arguments.kubeconfig))
+    answers: list[float] = []
+
+    async def ask() -> None:
+        asking = HttpTransport(resolve(arguments.kubeconfig), width=1)
+        while True:
+            begin = time.monotonic()
+            await asking.request(Request("GET", "/readyz"), timeout=PATIENCE)
+            answers.append(time.monotonic() - begin)
+            await asyncio.sleep(ASK_SECONDS)
+
+    asker = asyncio.create_task(ask())
+    begin = time.monotonic()
+    async with watching(transport) as bound:
+        names = (f"burst-{number}" for number in range(arguments.count))
+        await create_all(transport, PODS, (waiting_pod(name, "podium") for name in names))
+        created = time.monotonic() - begin
+        await bound.count(arguments.count, PATIENCE)
+        seconds = time.monotonic() - begin
+    asker.cancel()
+    await transport.close()
+    return {"answers": answers, "created_seconds": created, "seconds": seconds}
 
 
 async def watch(arguments: argparse.Namespace) -> Document:
@@ -224,7 +254,7 @@ def _value(cut: bytes) -> bytes:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("create", "change", "watch"))
+    parser.add_argument("what", choices=("create", "change", "watch", "burst"))
     parser.add_argument("kubeconfig")
     parser.add_argument("result", type=Path)
     parser.add_argument("--clients", type=int, default=32)
@@ -235,7 +265,7 @@ def main() -> None:
     parser.add_argument("--watchers", type=int, default=50)
     parser.add_argument("--events", type=int, default=0)
     arguments = parser.parse_args()
-    work = {"create": create, "change": change, "watch": watch}[arguments.what]
+    work = {"create": create, "change": change, "watch": watch, "burst": burst}[arguments.what]
     arguments.result.write_bytes(msgspec.json.encode(uvloop.run(work(arguments))))
 
 
