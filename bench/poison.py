@@ -114,7 +114,8 @@ def _says_why(condition: Document) -> bool:
 
 
 async def measure(rounds: int, nodes: int, good: int) -> Report:
-    alone, beside = [], []
+    alone: list[Run] = []
+    beside: list[Run] = []
     for _ in range(rounds):
         for found, poisoned in ((alone, False), (beside, True)):
             with tempfile.TemporaryDirectory(prefix="podium-bench-") as directory:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 from podium.core.cluster import Cluster, GangFacts, TaskFacts
 from podium.core.constraints import Constraints
 from podium.core.model import State
 from podium.core.nodes import NodeFacts
 from podium.core.resources import CPU
-from tests.core.world import World
+from tests.core.world import World, profile
 
 
 def node(name: str, cpu: int = 4, uid: str = "1") -> NodeFacts:
@@ -94,3 +96,24 @@ def test_classes_that_no_task_is_of_are_forgotten() -> None:
     assert world.task("again", Constraints(selector=(("a", "b"),))).cls is kept.cls
     numbers = [cls.number for cls in world.cluster.classes]
     assert len(set(numbers)) == len(numbers)
+
+
+def test_a_turn_leaves_nothing_to_collect() -> None:
+    """What knows each other is freed by a collector only, and the scheduler's collector hardly ever looks."""
+    world = World()
+    for name in ("n1", "n2"):
+        world.node(name, cpu=2000)
+        world.task(f"low-{name}", at=name, cpu=2000)
+    world.task("high", gang_priority=10)
+    by = profile(
+        ("priority", "gang", "conformance"),
+        ("drf", "predicates", "proportion", "nodeorder"),
+        actions="enqueue, allocate, backfill, preempt, reclaim",
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        world.run(by)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -132,3 +132,13 @@ def test_dropping_a_resource_forgets_that_it_was_listed() -> None:
     cache.drop(PODS)
     assert not cache.synced(PODS)
     assert cache.count(PODS) == 0
+
+
+def test_what_is_told_twice_is_kept_as_it_was_told_last() -> None:
+    """Two caches behind one watch then hold one object between them, whoever wrote it."""
+    cache = Cache()
+    answer, watched = (Pod(metadata=Metadata(name="a", namespace="one", resource_version="7")) for _ in range(2))
+    cache.apply(PODS, answer)
+    assert cache.knows(PODS, watched)
+    assert cache.apply(PODS, watched) is watched
+    assert cache.get(PODS, "one", "a") is watched

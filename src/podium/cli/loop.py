@@ -6,9 +6,9 @@ import asyncio
 import gc
 from collections.abc import Callable
 
-# What a burst of binds allocates is mostly gone before the first look; all objects are looked through practically
-# never.
-_COLLECTOR_THRESHOLDS = (100_000, 20, 1000)
+# What a burst allocates is mostly gone before the first look; no look is at so many that it would be felt; and all
+# objects are looked through practically never.
+_COLLECTOR_THRESHOLDS = (20_000, 5, 1000)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -22,8 +22,8 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 def collect_rarely() -> None:
     """For a process that mirrors a cluster: hundreds of thousands of objects that live long and form no cycles.
 
-    A full collection walks through all of them for tenths of a second, with binds waiting, and finds nothing.
-    What does form cycles (tasks, exceptions) dies young.
+    A full collection walks through all of them for tenths of a second, with binds and answers waiting, and finds
+    nothing.  What does form cycles (tasks, exceptions) dies young; a turn's session lets go of its own.
     """
     gc.freeze()
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 
-from podium.cli.loop import loop_factory
+from podium.cli.loop import collect_rarely, loop_factory
 from podium.embedded.cluster import EmbeddedCluster, Settings
 
 Work = Callable[[EmbeddedCluster, asyncio.Event], Awaitable[int]]
@@ -22,6 +22,7 @@ def run_cluster(settings: Settings, work: Work) -> int:
     # The log's writer wants the interpreter a few times a batch, and answers wait for it: a busy loop shall not
     # keep it for the usual five milliseconds each time.
     sys.setswitchinterval(0.001)
+    collect_rarely()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_run(settings, work))
 

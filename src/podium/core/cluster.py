@@ -6,7 +6,8 @@ and the model can be rebuilt from the facts at any time.  A task whose node or g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 import numpy as np
@@ -170,6 +171,16 @@ class Cluster:
         self.peers.settle(self.tasks.values())
         self.accounts.settle(self._changed, self.gangs)
         self._changed.clear()
+
+    def settling(self, portion: int) -> Iterator[int]:
+        """The same for whoever must not be held up: so many gangs at a time, and how many each time."""
+        while len(self._changed) > portion:
+            some = list(islice(self._changed, portion))
+            for gang in some:
+                del self._changed[gang]
+            self.accounts.settle(some, self.gangs)
+            yield portion
+        self.settle()
 
     def put_gang(self, facts: GangFacts) -> Gang:
         gang = self.gangs.get(facts.id)

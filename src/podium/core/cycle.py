@@ -40,6 +40,7 @@ def cycle(
     # 4. What waits for others to leave gives its room back but keeps its nomination.
     session.close()
     yield session.take_decisions()
+    session.dismiss()
 
 
 def run_cycle(

@@ -118,6 +118,14 @@ class Session(Panel):
             except Exception as error:
                 self.blame(error)
 
+    def dismiss(self) -> None:
+        """Lets go of everything.
+
+        A session and what it has made know each other: they would stay until a collector comes along, which has
+        the whole model to walk through and is not called often.
+        """
+        self.__dict__.clear()
+
     def take_decisions(self) -> list[Decision]:
         """What has been decided since the last time."""
         taken, self.decisions = self.decisions, []

@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 # The least time between two looks at everything when nothing has come free: Volcano's period.
 PERIOD = 1.0
 CHECK_SECONDS = 300.0  # between two self-checks, at least
+_PORTION = 100  # gangs that are counted anew in one step of a turn
 
 
 class Errand(Enum):
@@ -322,10 +323,7 @@ class Scheduler:
         if self._turns_left is not None:
             self._turns_left -= 1
         self.tally.turns += 1
-        self._check_now_and_then(now)
-        self._cluster.settle()
-        spared = attention.begin(look, self._cluster, now, Prospects(self._cluster, self._profiles))
-        self._turn = self._take_turns(spared | self._resting.keys(), now)
+        self._turn = self._take_turns(look, now)
 
     def _check_now_and_then(self, now: float) -> None:
         """The self-check, before a turn that is due anyway: a scheduler at rest is left to it."""
@@ -339,11 +337,15 @@ class Scheduler:
         if wrong:
             log.error("the self-check found and corrected %d wrong sums: this is a bug", wrong)
 
-    def _take_turns(self, spared: set[str], now: float) -> Iterator[int]:
+    def _take_turns(self, look: Look, now: float) -> Iterator[int]:
         """Every profile that has work, the one whose gang waits longest first, so that none starves another.
 
         Half-bound gangs have a turn of their own before that.
         """
+        self._check_now_and_then(now)
+        yield from self._cluster.settling(_PORTION)
+        prospects = Prospects(self._cluster, self._profiles)
+        spared = self._attention.begin(look, self._cluster, now, prospects) | self._resting.keys()
         active = self._cluster.accounts.active
         asked = [id for id, gang in active.items() if id not in spared and gang.profile in self._profiles]
         heads: dict[str, float] = {}
@@ -358,7 +360,7 @@ class Scheduler:
         for name in names:
             yield from self._turn_of(name, spared, now)
         self._give_up_torn(now)
-        self._cluster.settle()
+        yield from self._cluster.settling(_PORTION)
         self._attention.ended(id for id in asked if id in active)
         self._voice.turn_ended(now)
 

@@ -63,12 +63,20 @@ class Cache:
         key = key_of(obj)
         old = objects.get(key)
         if old is not None:
-            if version_of(old) >= version_of(obj):
+            known, told = version_of(old), version_of(obj)
+            if known == told and old == obj:
+                objects[key] = obj  # the same, told again: those who share a watch then share what it tells
+            if known >= told:
                 return obj
             self._unindex(resource, key, old)
         objects[key] = obj
         self._index(resource, key, obj)
         return old
+
+    def knows(self, resource: Resource, obj: Object) -> bool:
+        """Whether this version of the object is here already, or a newer one."""
+        known = self._objects.get(resource, {}).get(key_of(obj))
+        return known is not None and version_of(known) >= version_of(obj)
 
     def remove(self, resource: Resource, key: Key) -> Object | None:
         """Takes an object out; returns it."""

@@ -226,7 +226,9 @@ class Manager:
             work.deferred.add(ticket.key)
             if result is None or result.uid != change.uid:
                 self.cache.bury(change.uid)
-        if result is not None and not _of_subresource(change) and not self.cache.buried(result.uid):
+        if result is None or _of_subresource(change) or self.cache.buried(result.uid):
+            return
+        if not self.cache.knows(change.resource, result):  # the watch may have been faster
             self.observe(change.resource, result)
 
     def _at_rest(self, work: _Work, key: Key, now: float) -> None:

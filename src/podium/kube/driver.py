@@ -36,8 +36,8 @@ from podium.kube.wire import CustomResourceDefinition, Object, struct_of
 log = logging.getLogger(__name__)
 
 # Events taken in, and keys looked at, before others get their turn.
-_EVENTS_PER_TURN = 500
-_KEYS_PER_TURN = 100
+_EVENTS_PER_TURN = 100
+_KEYS_PER_TURN = 20
 
 
 class _Watch(msgspec.Struct):

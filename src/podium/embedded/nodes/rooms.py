@@ -23,6 +23,7 @@ _FIRST_CHECKED = (PODS, "cpu", "memory", "ephemeral-storage")
 _ANY_HOST = "0.0.0.0"
 
 HostPort = tuple[str, str, int]  # address, protocol, port
+_NO_PORTS: frozenset[HostPort] = frozenset()
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -182,12 +183,13 @@ def _mismatch(pod: Pod, node: Node) -> Refusal | None:
 
 
 def _host_ports(pod: Pod) -> frozenset[HostPort]:
-    return frozenset(
+    found = frozenset(
         (port.host_ip or _ANY_HOST, port.protocol, port.host_port)
         for container in pod.spec.containers
         for port in container.ports or ()
         if port.host_port
     )
+    return found or _NO_PORTS  # one for the thousands that have none
 
 
 def _port_clash(room: _Room, ports: frozenset[HostPort]) -> Refusal | None:
