@@ -18,6 +18,7 @@ from podium.core.claims import Claims
 from podium.core.constraints import Constraints
 from podium.core.fragmentation import Shape
 from podium.core.model import (
+    HOLDING,
     ON_NODE,
     Budget,
     Gang,
@@ -352,6 +353,10 @@ class Cluster:
 
         Of a row's devices it gets those that are told, or keeps those it has, or takes what fits closest.
         """
+        if task.row == row >= 0 and task.state in HOLDING and state in HOLDING and not devices:
+            if task.state is not state:
+                task.gang.move(task, state)  # it stays where it is: no sum changes
+            return
         if task.row >= 0:
             self._book(task, -1)
             del self.on_row[task.row][task.id]

@@ -95,7 +95,8 @@ class Scheduler:
         self._turn: Iterator[int] | None = None
         self._inbox: deque[Callable[[], None]] = deque()
         self._plans = 0
-        self._sent: dict[str, Bound] = {}  # binds under way, by task
+        self._sent: dict[str, Bound] = {}  # binds under way, or held for volumes, by task
+        self._binding = 0  # binds that have not been answered
         self._failures: dict[str, int] = {}  # by gang
         self._resting: dict[str, float] = {}  # gangs that are left alone until then
         self._torn: dict[str, float] = {}  # half-bound gangs, since when
@@ -201,6 +202,7 @@ class Scheduler:
 
     def _bind_answered(self, id: str, task: Task | None, result: Outcome, now: float) -> None:
         sent = self._sent.get(id)
+        self._binding -= 1
         self.tally.bind_answered(task, result, now)
         if task is not None and result is Outcome.DONE:
             self._voice.bound(task, now)
@@ -275,7 +277,7 @@ class Scheduler:
                 left -= done
         if self._listed >= self.resources:
             self._voice.progress(now)
-        for change in self._voice.take(now):
+        for change in self._voice.take(now, binding=self._binding > 0):
             self._out.append(Ticket(Errand.TELL.value, (change.namespace, change.resource.plural), change))
         tickets, self._out = self._out, []
         return tickets
@@ -435,6 +437,7 @@ class Scheduler:
 
     def _send_bind(self, task: Task) -> None:
         sent = self._sent[task.id]
+        self._binding += 1
         self._send(Errand.BIND, task, effects.binding(task, sent.node, sent.plan))
 
     def _follow_volumes(self, now: float) -> None:

@@ -27,6 +27,7 @@ from podium.reasons import GROUP_AWAITED, Refusal
 log = logging.getLogger(__name__)
 
 WORDS_A_SECOND = 50.0
+YIELDING = 0.1  # the part of it that is left while binds are under way
 REPEAT_SECONDS = 60.0
 QUEUE_SECONDS = 1.0  # between two counts of what queues hold
 AWAITED_SECONDS = 5.0  # how long the controllers may take for the group of a new pod before that is told
@@ -59,7 +60,7 @@ class Voice:
         self._told: dict[str, _Told] = {}
         self._groups_told: dict[str, str] = {}
         self._blamed: dict[str, set[str]] = {}  # by object: the sentences that it knows
-        self._budget = WORDS_A_SECOND
+        self._budget = self._rate = WORDS_A_SECOND
         self._refilled = 0.0
         self._turns = 0
         self._counted = 0.0
@@ -97,7 +98,8 @@ class Voice:
                 continue
             # A group that was let in knows that its pods are yet to come; one that was not must learn why.
             verdict = verdicts.get(id) if gang.tasks or gang.phase is Phase.PENDING else None
-            grouped = self._speak_of_group(gang, verdict, now, at_once=id in phases)
+            awaited = id in phases and len(gang.tasks) < gang.minimum  # its controller creates them when it is in
+            grouped = self._speak_of_group(gang, verdict, now, at_once=awaited)
             if verdict is not None:
                 for task in gang.tasks.values():
                     held_back = task.gated and task.quota_gate is not QuotaGate.CLOSED
@@ -165,9 +167,10 @@ class Voice:
 
     # --- saying it ---------------------------------------------------------------------------------------------
 
-    def take(self, now: float) -> list[Change]:
-        """As many words as the budget allows now."""
-        self._budget = min(WORDS_A_SECOND, self._budget + (now - self._refilled) * WORDS_A_SECOND)
+    def take(self, now: float, *, binding: bool = False) -> list[Change]:
+        """As many words as the budget allows now, which is smaller while binds are under way."""
+        self._rate = WORDS_A_SECOND * (YIELDING if binding else 1)
+        self._budget = min(self._rate, self._budget + (now - self._refilled) * self._rate)
         self._refilled = now
         words = self._let_out(self._at_once, len(self._at_once))
         # Times are large numbers, and what is due to the moment may come out a little short of one.
@@ -203,7 +206,7 @@ class Voice:
         if self._world.moved:
             times.append(self._followed + GROUP_SECONDS)
         if any(about not in self._spoken for about in self._waiting):
-            times.append(self._refilled + max(0.0, 1 - self._budget) / WORDS_A_SECOND)
+            times.append(self._refilled + max(0.0, 1 - self._budget) / self._rate)
         return max(now, min(times)) if times else None
 
     def _complain(self, failure: Failure, now: float) -> None:
