@@ -28,7 +28,7 @@ from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
 from podium.kube.resources import PODS
 
-COUNT, NODES, BLOCKS = 200, 1000, 4
+COUNT, NODES, BLOCKS = 400, 1000, 4
 PAUSE = (0.05, 0.35)
 WARM_UP = 5  # of each block, not counted: a process that has just started
 PATIENCE = 60.0

@@ -32,7 +32,7 @@ REPEAT_SECONDS = 60.0
 QUEUE_SECONDS = 1.0  # between two counts of what queues hold
 AWAITED_SECONDS = 5.0  # how long the controllers may take for the group of a new pod before that is told
 GROUP_SECONDS = 1.0  # between two reports on how far the pods of groups have come
-LONGEST_LINE = 1000  # words waiting beyond which good news is no longer told
+LONGEST_LINE = 100  # words waiting beyond which good news is no longer told
 
 COMPONENT = "podium-scheduler"
 
