@@ -32,6 +32,12 @@ def outcome(error: Exception | None) -> Outcome:
     raise error  # a bug of ours, not an answer
 
 
+def wanted_pause(error: Exception | None) -> float:
+    """How many seconds the server has asked to be left alone for."""
+    seconds = error.details.get("retryAfterSeconds") if isinstance(error, ApiError) else None
+    return float(seconds) if isinstance(seconds, int | float) else 0.0
+
+
 class Bound(msgspec.Struct):
     """A bind under way: where to, for which plan, and how often it was in doubt."""
 

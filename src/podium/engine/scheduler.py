@@ -28,9 +28,10 @@ from podium.core.profile import Profile
 from podium.core.recount import recount
 from podium.engine import effects
 from podium.engine.attention import PACE, PATROL, Attention, Look
-from podium.engine.flights import Bound, Outcome, outcome, rest
+from podium.engine.flights import Bound, Outcome, outcome, rest, wanted_pause
 from podium.engine.prospects import Prospects
 from podium.engine.recovery import PATIENCE, is_torn, write_plan
+from podium.engine.retries import Retries
 from podium.engine.tally import Tally
 from podium.engine.voice import Silence, Voice
 from podium.engine.volumes import Held, VolumeBinder, bind_timeout
@@ -104,11 +105,27 @@ class Scheduler:
         self._checked: float | None = None
         self._volumes = VolumeBinder(world)
         self._timers: list[tuple[float, str]] = []
+        self._retries = Retries()
         self._out: list[Ticket] = []
 
     @property
     def resources(self) -> set[Resource]:
         return self._world.resources
+
+    @property
+    def world(self) -> World:
+        """What it knows."""
+        return self._world
+
+    @property
+    def under_way(self) -> Mapping[str, Bound]:
+        """Binds that have been sent and are not seen on their pods yet, by task."""
+        return self._sent
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything it was told has been taken in, and nothing is being tried."""
+        return self._turn is None and not self._inbox
 
     @property
     def turning(self) -> bool:
@@ -181,12 +198,14 @@ class Scheduler:
     def _answered(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None:
         errand = Errand(ticket.controller)
         task = self._cluster.tasks.get(ticket.key[1])
+        if outcome(error) is not Outcome.UNKNOWN:
+            self._retries.settled(ticket)
         if errand is Errand.BIND:
-            self._bind_answered(ticket.key[1], task, outcome(error), now)
+            self._bind_answered(ticket.key[1], task, error, now)
         elif errand is Errand.ASK:
             self._question_answered(ticket, task, result, error, now)
         elif errand is Errand.VOLUME:
-            self._volume_answered(ticket, result, error)
+            self._volume_answered(ticket, result, error, now)
         elif errand is Errand.MARK and task is not None:
             # Whether the mark could be written or not, the room is needed.
             self._send(Errand.EVICT, task, effects.eviction(task))
@@ -196,12 +215,12 @@ class Scheduler:
         elif errand is Errand.UNGATE and isinstance(result, Pod):
             self._observe(PODS, result)
         elif error is not None and outcome(error) is Outcome.UNKNOWN and task is not None:
-            self._send(errand, task, ticket.change)
+            self._retries.again(ticket, now, wanted_pause(error))
         elif errand is Errand.UNGATE and error is not None and task is not None:
             task.quota_gate = QuotaGate.CLOSED  # it stands where it stood
 
-    def _bind_answered(self, id: str, task: Task | None, result: Outcome, now: float) -> None:
-        sent = self._sent.get(id)
+    def _bind_answered(self, id: str, task: Task | None, error: Exception | None, now: float) -> None:
+        sent, result = self._sent.get(id), outcome(error)
         self._binding -= 1
         self.tally.bind_answered(task, result, now)
         if task is not None and result is Outcome.DONE:
@@ -221,7 +240,7 @@ class Scheduler:
         if task.state is State.BINDING:
             self._cluster.assign(task, State.PENDING, -1)
             self._world.news.room = True
-        self._leave_alone(task.gang, now)
+        self._leave_alone(task.gang, now, wanted_pause(error))
 
     def _question_answered(
         self, ticket: Ticket, task: Task | None, pod: Object | None, error: Exception | None, now: float
@@ -234,26 +253,29 @@ class Scheduler:
             if sent is not None and task.state is State.PENDING:
                 self._leave_alone(task.gang, now)  # it was never bound: once more, a little later
         elif outcome(error) is Outcome.UNKNOWN:
-            self._send(Errand.ASK, task, ticket.change)
+            self._retries.again(ticket, now, wanted_pause(error))
         else:
             self._sent.pop(task.id, None)
             self._cluster.remove_task(task.id)
             self._world.news.room = True
 
-    def _volume_answered(self, ticket: Ticket, result: Object | None, error: Exception | None) -> None:
+    def _volume_answered(
+        self, ticket: Ticket, result: Object | None, error: Exception | None, now: float
+    ) -> None:
         change = ticket.change
         if outcome(error) is Outcome.UNKNOWN:
-            self._out.append(ticket)  # a second time it is refused, or does no harm
+            self._retries.again(ticket, now, wanted_pause(error))  # a second time it is refused, or does no harm
         elif isinstance(error, ApiError):
             assert isinstance(change, Patch)
             self._volumes.refused(change, error)
         elif result is not None:
             self._observe(change.resource, result)  # what others make of it must not be seen before it
 
-    def _leave_alone(self, gang: Gang, now: float) -> None:
+    def _leave_alone(self, gang: Gang, now: float, at_least: float = 0.0) -> None:
+        """For longer each time, and for as long as the server asked for; several members may have failed."""
         count = self._failures.get(gang.id, 0)
         self._failures[gang.id] = count + 1
-        until = now + rest(count)
+        until = max(now + max(rest(count), at_least), self._resting.get(gang.id, 0.0))
         self._resting[gang.id] = until
         heapq.heappush(self._timers, (until, gang.id))
 
@@ -275,6 +297,7 @@ class Scheduler:
                 self._turn = None
             else:
                 left -= done
+        self._out += self._retries.take(now)
         if self._listed >= self.resources:
             self._voice.progress(now)
         for change in self._voice.take(now, binding=self._binding > 0):
@@ -288,6 +311,7 @@ class Scheduler:
         times = [
             self._voice.next_wake(now),
             self._volumes.next_wake(now),
+            self._retries.next_wake,
             self._timers[0][0] if self._timers else None,
         ]
         if self._may_turn:

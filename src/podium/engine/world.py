@@ -152,7 +152,9 @@ class World:
     def reread(self, pod: Pod, sent: Mapping[str, Bound]) -> None:
         """Takes a pod for what it is, also when nothing about it is new: a bind for it has been given up."""
         self.cache.apply(r.PODS, pod)
-        self._read_pod(pod, sent)
+        # The watch may have told of a newer one while the question was under way.
+        newest = self.cache.find(r.PODS, Pod, key_of(pod))
+        self._read_pod(newest if newest is not None else pod, sent)
 
     def forget(self, resource: Resource, obj: Object) -> None:
         """An object is gone: whatever it was, it may have been in somebody's way."""

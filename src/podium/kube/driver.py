@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -22,6 +21,7 @@ from functools import partial
 import msgspec
 
 from podium.kube.changes import Create, CreateKeyPair, Delete, request_of, with_keys
+from podium.kube.clock import SteadyClock
 from podium.kube.controller import Ticket
 from podium.kube.deltas import Deleted, Delta, Undecodable
 from podium.kube.keys import new_key_pair
@@ -58,7 +58,7 @@ class Driver:
         *,
         concurrency: int = 16,
         custom_resources: bool = False,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         views: Mapping[Resource, type[Object]] | None = None,
         advice: Mapping[Resource, str] | None = None,
     ) -> None:
@@ -74,7 +74,7 @@ class Driver:
         self._machine = machine
         self._concurrency = concurrency
         self._custom_resources = custom_resources
-        self._clock = clock
+        self._clock = clock or SteadyClock()
         self._inbox: deque[Callable[[], None]] = deque()
         self._queue: asyncio.Queue[Ticket] = asyncio.Queue()
         self._in_flight = 0
@@ -265,7 +265,7 @@ class Driver:
             change = with_keys(change, await asyncio.to_thread(new_key_pair))  # it takes a tenth of a second
         response = await self._transport.request(request_of(change))
         if not 200 <= response.status < 300:
-            raise error_from_body(response.status, response.body)
+            raise error_from_body(response.status, response.body, response.header("Retry-After"))
         if isinstance(change, Delete):
             answered = self._read(change.resource, response) if change.name else None
             return answered if answered is not None and _is_held(answered) else None
