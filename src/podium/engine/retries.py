@@ -31,10 +31,19 @@ class Retries:
         self._number += 1
         heapq.heappush(self._waiting, (now + pause, self._number, ticket))
 
+    def failures(self, ticket: Ticket) -> int:
+        """How often in a row it has been sent for nothing."""
+        return self._failures.get((ticket.controller, ticket.key), 0)
+
     def settled(self, ticket: Ticket) -> None:
         """It has been answered, one way or the other."""
         if self._failures:
             self._failures.pop((ticket.controller, ticket.key), None)
+
+    def forget(self, task: str) -> None:
+        """Nobody is interested in a task any more."""
+        for known in [each for each in self._failures if each[1][1] == task]:
+            del self._failures[known]
 
     def take(self, now: float) -> list[Ticket]:
         """What is due."""

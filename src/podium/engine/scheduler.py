@@ -49,6 +49,7 @@ log = logging.getLogger(__name__)
 PERIOD = 1.0
 CHECK_SECONDS = 300.0  # between two self-checks, at least
 _PORTION = 100  # gangs that are counted anew in one step of a turn
+_MOST_REFUSALS = 5  # of an eviction, before its victim is left where it is
 
 
 class Errand(Enum):
@@ -178,6 +179,8 @@ class Scheduler:
             self._inbox.append(news)
 
     def _observe(self, resource: Resource, obj: Object) -> None:
+        before = self._cluster.tasks.get(obj.uid) if self._resting else None
+        left = before.gang.id if before is not None else ""
         try:
             self._world.observe(resource, obj, self._sent)
         except Exception as error:
@@ -186,19 +189,24 @@ class Scheduler:
             self._world.blame(resource, obj, refuse(BAD_SPEC, field=resource.kind, detail=repr(error)))
         self._volumes.touched(resource, obj)
         task = self._cluster.tasks.get(obj.uid)
-        if task is not None and task.state not in (State.PENDING, State.BINDING):
+        if task is None:
+            return
+        if left in self._resting and task.gang.id != left:
+            self._rest_until(task.gang, self._resting[left])  # a pod that joins a group takes its rest along
+        if task.state not in (State.PENDING, State.BINDING):
             self._sent.pop(obj.uid, None)  # the pod itself tells where it is
 
     def _forget(self, resource: Resource, obj: Object) -> None:
         self._sent.pop(obj.uid, None)
         self._voice.forget(obj.uid)
+        self._retries.forget(obj.uid)
         self._world.forget(resource, obj)
         self._volumes.touched(resource, obj)
 
     def _answered(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None:
         errand = Errand(ticket.controller)
         task = self._cluster.tasks.get(ticket.key[1])
-        if outcome(error) is not Outcome.UNKNOWN:
+        if error is None or (outcome(error) is Outcome.REFUSED and errand is not Errand.EVICT):
             self._retries.settled(ticket)
         if errand is Errand.BIND:
             self._bind_answered(ticket.key[1], task, error, now)
@@ -214,7 +222,14 @@ class Scheduler:
             self._voice.answered(ticket.change, lost=busy or outcome(error) is Outcome.UNKNOWN)
         elif errand is Errand.UNGATE and isinstance(result, Pod):
             self._observe(PODS, result)
-        elif error is not None and outcome(error) is Outcome.UNKNOWN and task is not None:
+        elif errand is Errand.EVICT and task is not None and _is_no(error):
+            # The others of its gang may be gone by now: it is asked more than once.
+            if self._retries.failures(ticket) < _MOST_REFUSALS:
+                self._retries.again(ticket, now)
+            else:
+                self._retries.settled(ticket)
+                self._stays(task)
+        elif error is not None and _is_doubtful(error) and task is not None:
             self._retries.again(ticket, now, wanted_pause(error))
         elif errand is Errand.UNGATE and error is not None and task is not None:
             task.quota_gate = QuotaGate.CLOSED  # it stands where it stood
@@ -259,6 +274,15 @@ class Scheduler:
             self._cluster.remove_task(task.id)
             self._world.news.room = True
 
+    def _stays(self, task: Task) -> None:
+        """A task may not be sent away.  Whoever wanted its room looks elsewhere, until the pod itself is news."""
+        self._world.leaving.discard(task.id)
+        pod = self._world.cache.find(PODS, Pod, (task.namespace, task.name))
+        if pod is not None and pod.uid == task.id:
+            self._world.reread(pod, self._sent)
+            task.preemptable = False
+        self._world.news.room = True
+
     def _volume_answered(
         self, ticket: Ticket, result: Object | None, error: Exception | None, now: float
     ) -> None:
@@ -275,9 +299,12 @@ class Scheduler:
         """For longer each time, and for as long as the server asked for; several members may have failed."""
         count = self._failures.get(gang.id, 0)
         self._failures[gang.id] = count + 1
-        until = max(now + max(rest(count), at_least), self._resting.get(gang.id, 0.0))
-        self._resting[gang.id] = until
-        heapq.heappush(self._timers, (until, gang.id))
+        self._rest_until(gang, now + max(rest(count), at_least))
+
+    def _rest_until(self, gang: Gang, until: float) -> None:
+        if until > self._resting.get(gang.id, 0.0):
+            self._resting[gang.id] = until
+            heapq.heappush(self._timers, (until, gang.id))
 
     # --- what to do --------------------------------------------------------------------------------------------
 
@@ -309,7 +336,8 @@ class Scheduler:
         if self._out or self._inbox or self._turn is not None:
             return now
         times = [
-            self._voice.next_wake(now),
+            # Before everything has been listed there is nothing to say, whatever has been noted.
+            self._voice.next_wake(now) if self._listed >= self.resources else None,
             self._volumes.next_wake(now),
             self._retries.next_wake,
             self._timers[0][0] if self._timers else None,
@@ -415,8 +443,11 @@ class Scheduler:
             else:
                 for task in [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]:
                     self._cluster.assign(task, State.RELEASING, task.row)
-                    why = f"{gang.namespace}/{gang.name} could not be made whole"
-                    self._send(Errand.MARK, task, effects.disruption_mark(task, why, now))
+                    self._evict(task, f"{gang.namespace}/{gang.name} could not be made whole", now)
+
+    def _evict(self, task: Task, why: str, now: float) -> None:
+        self._world.leaving.add(task.id)
+        self._send(Errand.MARK, task, effects.disruption_mark(task, why, now))
 
     def _carry_out(self, decisions: list[Decision], now: float) -> None:
         placed: list[Task] = []
@@ -428,8 +459,7 @@ class Scheduler:
                 self._sent[task.id] = Bound(decision.node, plan)
                 placed.append(task)
             elif isinstance(decision, Evict):
-                task = self._cluster.tasks[decision.task]
-                self._send(Errand.MARK, task, effects.disruption_mark(task, decision.why, now))
+                self._evict(self._cluster.tasks[decision.task], decision.why, now)
             elif isinstance(decision, Nominate):
                 task = self._cluster.tasks[decision.task]
                 self._send(Errand.NOMINATE, task, effects.nomination(task, decision.node))
@@ -499,3 +529,13 @@ class Scheduler:
 
     def _send(self, errand: Errand, task: Task, change: Change) -> None:
         self._out.append(Ticket(errand.value, (task.namespace, task.id), change))
+
+
+def _is_no(error: Exception | None) -> bool:
+    """Whether a server will not do it.  What is gone, or is another object by now, is what was wanted."""
+    return isinstance(error, ApiError) and error.code < 500 and error.code not in (404, 409, 429)
+
+
+def _is_doubtful(error: Exception) -> bool:
+    """Whether it is worth asking again: nobody knows what became of it, or the server was busy."""
+    return outcome(error) is Outcome.UNKNOWN or (isinstance(error, ApiError) and error.code == 429)

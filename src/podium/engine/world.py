@@ -93,6 +93,7 @@ class World:
         self.reader = PodReader(marks, defaults, self.cache)
         self._priorities = Priorities()
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
+        self.leaving: set[str] = set()  # tasks that have been told to go, and do not show it yet
         self._profiles: dict[str, str] = {}  # of gangs, as their members say it
         self._group_facts: dict[str, GangFacts] = {}
         self._claiming: dict[str, Key] = {}  # pods that wait, and have claims
@@ -165,6 +166,7 @@ class World:
         self.news.room = True
         if isinstance(obj, Pod):
             self.plans.pop(obj.uid, None)
+            self.leaving.discard(obj.uid)
             self._claiming.pop(obj.uid, None)
             self.refused.pop(obj.uid, None)
             task = self.cluster.tasks.get(obj.uid)
@@ -201,6 +203,13 @@ class World:
             # volumes that the task was promised, whatever its claims look like by now.
             constraints = known.cls.constraints if known is not None else task.constraints
             task = msgspec.structs.replace(task, state=State.BINDING, node=bound.node, constraints=constraints)
+        if task.id in self.leaving:
+            if task.state in HOLDING:
+                # Told to go, though nothing of it is to be seen yet: whoever comes for its room must not send
+                # others away as well.
+                task = msgspec.structs.replace(task, state=State.RELEASING)
+            else:
+                self.leaving.discard(task.id)
         if pod.spec.volumes:
             self._follow_claims(pod, known is None, waits=task.state is State.PENDING)
         plan = read_plan(pod.annotations.get(GANG_PLAN, ""))

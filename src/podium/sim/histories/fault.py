@@ -9,7 +9,7 @@ from podium.core.profile import Profile
 from podium.sim.draw import Draw
 from podium.sim.histories import population as p
 from podium.sim.histories.invariants import Invariants
-from podium.sim.histories.stage import Stage, Violation
+from podium.sim.histories.stage import SCHEDULER, Stage, Violation
 
 Document = dict[str, Any]
 
@@ -65,6 +65,10 @@ class Fault:
     def end(self) -> None:
         """Everything goes well from now on."""
         self.stage.wire.calm()
+
+    def begin_anew(self) -> None:
+        """At rest: a scheduler that knows only what stands in the API takes the place of the one that runs."""
+        self.stage.restart(SCHEDULER)
 
     def verify(self) -> None:
         """What is expected of this fault beyond what always holds, when all is at rest."""

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 import msgspec
 
 from podium.core.cluster import Cluster
-from podium.core.model import ON_NODE, State, Task
+from podium.core.model import HOLDING, ON_NODE, State, Task
 from podium.core.recount import recount
 from podium.dialects.kubernetes.translate import state_of
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, QUEUE_NAME, QUEUES
@@ -33,8 +33,7 @@ from podium.engine.world import World
 from podium.kube.pod_resources import Amounts, amounts, pod_requests
 from podium.kube.resources import NODES, PODS, Resource
 from podium.kube.wire import Node, Pod
-from podium.sim.histories.process import Process
-from podium.sim.histories.stage import SCHEDULER, Stage, Violation, Watcher
+from podium.sim.histories.stage import Stage, Violation, Watcher
 from podium.sim.histories.wire import Call
 
 Key = tuple[str, str]
@@ -60,17 +59,12 @@ class Invariants(Watcher):
         self._seen: dict[str, Seen] = {}  # by the uid of a pod under way
         self._requests: dict[str, Amounts] = {}
         self._whole: set[str] = set()  # groups that have had their minimum bound
-        self._evicting: set[str] = set()  # of the scheduler that runs: told to go, not refused
 
     def limit(self, limits: Mapping[str, Amounts]) -> None:
         """These queues may not hold more than that."""
         self._limits = dict(limits)
 
     # --- what happens --------------------------------------------------------------------------------------------
-
-    def began(self, process: Process) -> None:
-        if isinstance(process.machine, Scheduler):
-            self._evicting.clear()
 
     def sent(self, call: Call) -> None:
         if call.errand == Errand.BIND.value:
@@ -81,8 +75,6 @@ class Invariants(Watcher):
             node = scheduler.world.cache.find(NODES, Node, ("", target)) if scheduler is not None else None
             if node is not None:
                 self._seen[uid] = Seen(node.uid, amounts(node.status.allocatable))
-        elif call.errand == Errand.MARK.value:
-            self._evicting.add(call.ticket.key[1])
         elif call.errand == Errand.EVICT.value:
             self.evictions.setdefault(call.ticket.key[1], self._stage.elapsed)
 
@@ -105,7 +97,7 @@ class Invariants(Watcher):
     def _bound(self, pod: Pod) -> None:
         """A bind of the scheduler's has been carried out."""
         node, seen = self._stage.nodes.get(pod.spec.node_name), self._seen.pop(pod.uid, None)
-        asked = {**self._asked(pod), "pods": 1}
+        asked = {**self.asked(pod), "pods": 1}
         used = self._used_on(pod.spec.node_name)
         now = amounts(node.status.allocatable) if node is not None else {}
         for name in asked:
@@ -128,7 +120,7 @@ class Invariants(Watcher):
         held: Counter[str] = Counter()
         for other in self._stage.pods.values():
             if _holds(other) and not other.deleting and self._queue_of(other) == name:
-                held.update(self._asked(other))
+                held.update(self.asked(other))
         for resource, most in limit.items():
             if resource in asked and held[resource] > most:
                 self._fail("I5", f"{pod.name} brings queue {name} to {held[resource]} {resource} of {most}")
@@ -136,13 +128,10 @@ class Invariants(Watcher):
     # --- after every step ----------------------------------------------------------------------------------------
 
     def stepped(self) -> None:
-        process = self._stage.processes.get(SCHEDULER)
-        if process is None or not process.busy or not isinstance(process.machine, Scheduler):
-            return
-        scheduler = process.machine
-        if scheduler.settled:
-            self.checks += 1
-            self._check_model(scheduler)
+        for process, scheduler in self._stage.schedulers:
+            if process.busy and scheduler.settled:
+                self.checks += 1
+                self._check_model(scheduler)
 
     def _check_model(self, scheduler: Scheduler) -> None:
         """I3, I5 and I6 against what the scheduler has been told."""
@@ -157,8 +146,8 @@ class Invariants(Watcher):
             sent = under_way.get(uid)
             if sent is not None and state is State.PENDING:
                 allowed, node = (State.BINDING, State.BOUND), sent.node
-            elif uid in self._evicting:
-                allowed = (state, State.RELEASING)
+            elif uid in world.leaving and state in HOLDING:
+                allowed = (State.RELEASING,)
             else:
                 allowed = (state,)
             if task.state not in allowed:
@@ -179,13 +168,14 @@ class Invariants(Watcher):
 
     def at_rest(self) -> None:
         """Nothing more is coming, and all watches have told what they had to."""
-        process = self._stage.processes.get(SCHEDULER)
-        if process is None or not isinstance(process.machine, Scheduler):
-            self._fail("I7", "there is no scheduler at the end")
-        scheduler = process.machine  # type: ignore[union-attr]
-        assert isinstance(scheduler, Scheduler)
+        running = self._stage.schedulers
+        if len(running) != 1:
+            self._fail("I7", f"{len(running)} schedulers run at the end")
+        _, scheduler = running[0]
         if scheduler.under_way:
             self._fail("I3", f"binds are still under way at rest: {sorted(scheduler.under_way)}")
+        if scheduler.world.leaving:
+            self._fail("I3", f"evictions are still under way at rest: {sorted(scheduler.world.leaving)}")
         self._check_model(scheduler)
         self._check_told(scheduler.world)
         self._check_afresh(scheduler)
@@ -242,7 +232,7 @@ class Invariants(Watcher):
 
     # --- the API's own numbers ---------------------------------------------------------------------------------------
 
-    def _asked(self, pod: Pod) -> Amounts:
+    def asked(self, pod: Pod) -> Amounts:
         found = self._requests.get(pod.uid)
         if found is None:
             found = self._requests[pod.uid] = pod_requests(pod.spec)
@@ -252,7 +242,7 @@ class Invariants(Watcher):
         used: Counter[str] = Counter()
         for pod in self._stage.pods.values():
             if pod.spec.node_name == node and not pod.finished:
-                used.update(self._asked(pod))
+                used.update(self.asked(pod))
                 used["pods"] += 1
         return used
 

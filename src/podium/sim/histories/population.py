@@ -181,7 +181,7 @@ def some_ask(draw: Draw) -> Ask:
     return Ask(
         cpu=draw.whole(1, 3),
         gpus=draw.pick((0, 0, 1, 2)),
-        seconds=draw.pick((5.0, 20.0, 45.0, 90.0, None)),
+        seconds=draw.pick((5.0, 20.0, 35.0, 50.0, None)),
         scheduler=draw.pick((TAKING, PEACEFUL)),
         queue=draw.pick((DEFAULT_QUEUE, "research", "limited")),
         priority=draw.pick(("", "low", "middle", "high")),

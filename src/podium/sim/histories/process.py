@@ -32,6 +32,7 @@ CONCURRENCY = 16
 _BUDGET = 20  # small things done by the machine before others have their turn
 _COMPUTING = 0.0005  # seconds between two portions of them
 _SHORTEST = 0.001  # the least that a timer waits
+_PAGE = 8  # small, so that lists have several
 _LATENCY = (0.0005, 0.004)  # of a message, one way
 
 
@@ -82,6 +83,7 @@ class Process:
         self.frozen = False
         self.busy = False
         self.calls = 0
+        self.idle_turns = 0  # how often in a row the machine wanted to go on, without anything having happened
         self.stage = stage
         self.host = host
         self.clock = SteadyClock(host.wall, host.steady)
@@ -135,6 +137,10 @@ class Process:
                 self.machine.forget(resource, delta.obj)
         if first:
             self.machine.synced(resource)
+        self._news()
+
+    def _news(self) -> None:
+        self.idle_turns = 0
         self.wake()
 
     def wake(self, seconds: float = 0.0) -> None:
@@ -155,6 +161,7 @@ class Process:
         now = self.clock()
         wake = self.machine.next_wake(now)
         if wake is not None and wake <= now:
+            self.idle_turns = 0 if self._queue or self._in_flight else self.idle_turns + 1
             self.wake(_COMPUTING)
         elif wake is not None:
             seconds = self.host.real(max(_SHORTEST, wake - now))
@@ -165,7 +172,7 @@ class Process:
 
     def _ring(self) -> None:
         self._timer = float("inf")
-        self.wake()
+        self._news()
 
     # --- requests ----------------------------------------------------------------------------------------------
 
@@ -198,15 +205,17 @@ class Process:
         self._in_flight -= 1
         self.stage.answered(call, error)
         self.machine.done(call.ticket, result, error, self.clock())
-        self.wake()
+        self._news()
 
 
 class Watch:
     """One resource of a process, kept by its reflector."""
 
     def __init__(self, process: Process, resource: Resource) -> None:
-        self.reflector: Reflector[Object] = Reflector(resource, process.stage.server.view(resource))
-        self.lists: list[float] = []  # when it was listed, in seconds from the beginning
+        view = process.stage.server.view(resource)
+        self.reflector: Reflector[Object] = Reflector(resource, view, page_size=_PAGE)
+        self.lists: list[float] = []  # when lists were begun, in seconds from the beginning
+        self.stalls: list[float] = []  # when a connection was found dead
         self._process = process
         self._resource = resource
         self._feed: Feed | None = None
@@ -241,10 +250,23 @@ class Watch:
             self._feed.close()
             self._feed = None
 
+    def cut(self, error: Exception | None = None) -> None:
+        """The connection ends, if there is one."""
+        if self._feed is not None:
+            self.drop()
+            self.reflector.closed(error, self._process.host.steady())
+            self.advance()
+
+    def interrupt(self, line: bytes) -> None:
+        """A line that the server did not send."""
+        if self._feed is not None:
+            self._hear(self._feed, line)
+
     def _ask(self, step: Ask) -> None:
         process, reflector = self._process, self.reflector
         first = not reflector.synced
-        self.lists.append(process.stage.elapsed)
+        if not step.request.param("continue"):
+            self.lists.append(process.stage.elapsed)
         reply = process.stage.wire.answer(process.name, self._resource, step.request)
         if reply is None:
             whole = process.stage.server.handle(step.request)
@@ -341,6 +363,7 @@ class Watch:
         patience = process.host.real(stall)
         if silent >= patience:
             self.drop()
+            self.stalls.append(process.stage.elapsed)
             self.reflector.stalled(process.host.steady())
             self.advance()
         else:

@@ -21,7 +21,7 @@ from podium.errors import UsageError
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.faults import FAULTS
 from podium.sim.histories.invariants import Invariants, limits_of
-from podium.sim.histories.stage import SCHEDULER, Stage, Violation
+from podium.sim.histories.stage import Stage, Violation
 
 _PATIENCE = 1800.0  # seconds within which a cluster has to come to rest
 _AFRESH = 70.0  # seconds that a scheduler has which starts at rest
@@ -104,7 +104,7 @@ def _play(fault: Fault, stage: Stage, rules: Invariants) -> None:
     fault.verify()
     # Whoever is there at rest has nothing left to do; neither has a scheduler that knows only what stands in the API.
     before = dict(stage.standing)
-    stage.restart(SCHEDULER)
+    fault.begin_anew()
     stage.run(stage.elapsed + _AFRESH)
     moved = sorted(name for name, stands in stage.standing.items() if before.get(name) != stands)
     if moved:

@@ -44,6 +44,7 @@ CONTROLLERS = "controllers"
 
 _REMEMBERED = 30  # lines of the history that a violation is told with
 _MOST_STEPS = 2_000_000
+_MOST_IDLE_TURNS = 2_000
 
 
 class Violation(PodiumError):
@@ -182,11 +183,10 @@ class Stage:
             self.start_scheduler(name)
 
     @property
-    def scheduler(self) -> Scheduler | None:
-        """The scheduler that runs, if one does."""
-        process = self.processes.get(SCHEDULER)
-        machine = process.machine if process is not None else None
-        return machine if isinstance(machine, Scheduler) else None
+    def schedulers(self) -> list[tuple[Process, Scheduler]]:
+        """The schedulers that run."""
+        found = ((process, process.machine) for process in self.processes.values())
+        return [(process, machine) for process, machine in found if isinstance(machine, Scheduler)]
 
     # --- what users do -----------------------------------------------------------------------------------------
 
@@ -260,6 +260,8 @@ class Stage:
             watcher.stepped()
         for process in self.processes.values():
             process.busy = False
+            if process.idle_turns > _MOST_IDLE_TURNS:
+                raise Violation("I7", f"{process.name} turns without anything to do", self.elapsed)
 
     # --- what is told --------------------------------------------------------------------------------------------
 
