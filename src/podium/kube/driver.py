@@ -125,19 +125,18 @@ class Driver:
                     self._answered.clear()
                     await self._answered.wait()
 
-    async def idle(self, quiet: float = 0.05) -> None:
-        """Until there has been nothing to do for `quiet` seconds and nothing is due.  For tests."""
+    async def idle(self, quiet: float = 0.05, within: float = 0.0) -> None:
+        """Until there has been nothing to do for `quiet` seconds and nothing is due `within` some.  For tests."""
         seen = -1
-        while seen != self._turns or not self._resting:
+        while seen != self._turns or not self._rests(within):
             seen = self._turns
             await asyncio.sleep(quiet)
 
-    @property
-    def _resting(self) -> bool:
+    def _rests(self, within: float) -> bool:
         now = self._clock()
         wake = self._machine.next_wake(now)
         busy = self._inbox or self.waiting
-        return not busy and self.synced and (wake is None or wake > now)
+        return not busy and self.synced and (wake is None or wake > now + within)
 
     # --- the machine's side --------------------------------------------------------------------------------
 

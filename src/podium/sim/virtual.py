@@ -29,7 +29,7 @@ from podium.embedded.kinds import builtin_kinds
 from podium.embedded.log import MemoryLog
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.registry import Registry
-from podium.embedded.store import Store, Write
+from podium.embedded.store import Record, Store, Write
 from podium.engine.scheduler import PERIOD, Scheduler
 from podium.engine.world import World
 from podium.errors import ApiError, PodiumError, UsageError
@@ -81,10 +81,12 @@ class VirtualCluster:
         controllers: bool = True,
         quiet: bool = False,
         period: float = PERIOD,
+        turns: int | None = None,
     ) -> None:
         """`controllers` are the built-in ones and those of the dialects; a replay of bare pods needs none.
 
-        A `quiet` scheduler writes no words on objects, only what it does.  `period` is the scheduler's.
+        A `quiet` scheduler writes no words on objects, only what it does.  `period` is the scheduler's;
+        `turns` limits how often it looks, until it is restarted: with none it is held.
         """
         self.now = BEGIN
         self.listeners: list[Listener] = []
@@ -105,15 +107,16 @@ class VirtualCluster:
         bootstrap(self._api.objects, _PORT)
         for dialect in self._dialects:
             install(self._api.objects, (*dialect.documents(), *dialect.objects))
-        self.restart()
+        self.restart(turns)
 
-    def restart(self) -> None:
+    def restart(self, turns: int | None = None) -> None:
         """All processes but the API begin anew: they know what stands in it."""
         self._tell()  # for those that listen
         self.world = World(self._dialects)
         self.scheduler = Scheduler(
             self.world,
             self._profiles,
+            turns,
             period=self._period,
             patrol=math.inf,
             check=math.inf,
@@ -179,6 +182,14 @@ class VirtualCluster:
 
     def patch(self, resource: Resource, namespace: str, name: str, patch: Document) -> None:
         self._write(Patch(resource, namespace, name, patch))
+
+    def carry_out(self, change: Change) -> None:
+        """Any write.  ApiError is the API's own."""
+        self._write(change)
+
+    def records(self, resource: Resource) -> Iterable[Record]:
+        """What stands in the API, in the order of names."""
+        return self._store.scan(resource)
 
     # --- time --------------------------------------------------------------------------------------------------
 
