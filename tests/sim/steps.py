@@ -1,8 +1,8 @@
 """Scenarios in steps: each step's objects are applied while the scheduler is held, then it runs to rest.
 
-The same steps are taken in virtual time and on a whole embedded cluster, and must end the same.  Timing must have no
-say in that, so the scheduler works in rounds: it starts, lists everything, looks once and writes; then controllers
-and kubelets do what follows.  It is at rest when a round has changed nothing.
+The same steps are taken in virtual time and on a whole embedded cluster, and must end the same.  Timing must have
+no say in that, so the scheduler works in rounds: it starts, lists everything, looks once and writes; then
+controllers and kubelets do what follows.  It is at rest when a round has changed nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,12 @@ Picture = dict[str, tuple[str, str, str]]
 HERE = Path(__file__).parent / "scenarios"
 _MOST_ROUNDS = 15
 _SETTLED = 2.0  # seconds within which whatever follows from a round has happened
-_KINDS = {"Pod": "v1", "Node": "v1", "PodGroup": "scheduling.volcano.sh/v1beta1", "Queue": "scheduling.volcano.sh/v1beta1"}
+_KINDS = {
+    "Pod": "v1",
+    "Node": "v1",
+    "PodGroup": "scheduling.volcano.sh/v1beta1",
+    "Queue": "scheduling.volcano.sh/v1beta1",
+}
 
 
 class Target(msgspec.Struct, forbid_unknown_fields=True):
@@ -134,7 +139,9 @@ def _ask(given: Document, scheduler: str) -> p.Ask:
     return msgspec.convert({"seconds": None, "scheduler": scheduler, **given}, p.Ask)
 
 
-def changes(step: Step, scheduler: str, served: Callable[[str, str], Resource], now: float, known: int) -> list[Change]:
+def changes(
+    step: Step, scheduler: str, served: Callable[[str, str], Resource], now: float, known: int
+) -> list[Change]:
     """A step as writes, in order.  `known` is how many nodes there have been."""
     found: list[Change] = []
     shapes = list(node_documents(step.nodes, now, {f"-{each}": f"10.{each}" for each in range(known)}))

@@ -1,6 +1,6 @@
 """Seeded histories under faults.  Five seeds of each here, two hundred with PODIUM_SOAK=1.
 
-A seed that fails is printed with its violation and written to a file; `podium sim run --replay FILE` plays it alone.
+A seed that fails is printed with its violation and written to a file; `podium sim run --replay FILE` plays it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_every_write_is_a_crash_point() -> None:
     assert not failed, "\n".join(map(report, failed))
 
 
-# --- that a violation is found, told and found again ---------------------------------------------------------------
+# --- that a violation is found, told and found again -------------------------------------------------------------
 
 
 class Broken(Fault):

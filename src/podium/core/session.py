@@ -128,7 +128,7 @@ class Session(Panel):
         self.__dict__.clear()
 
     def _release(self) -> None:
-        """A promise that was not made again is none any more: what it waited for has not come, or is not to come."""
+        """A promise that was not made again is none any more: what it waited for is not to come."""
         nominees = self.cluster.nominees
         if not nominees:
             return

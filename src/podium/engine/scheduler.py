@@ -283,9 +283,7 @@ class Scheduler:
             task.preemptable = False
         self._world.news.room = True
 
-    def _volume_answered(
-        self, ticket: Ticket, result: Object | None, error: Exception | None, now: float
-    ) -> None:
+    def _volume_answered(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None:
         change = ticket.change
         if outcome(error) is Outcome.UNKNOWN:
             self._retries.again(ticket, now, wanted_pause(error))  # a second time it is refused, or does no harm

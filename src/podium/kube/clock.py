@@ -1,9 +1,9 @@
 """A clock for machines that keep timers: the time of day, but it never goes back.
 
-Machines compare `now` with times that stand on objects, so it has to be the time of day; and with their own timers,
-so it must not be put back: a scheduler whose clock is set back by an hour would wait an hour for what was due in a
-second.  A time of day that is ahead is believed at once; that is what a machine sees which has been asleep.  From
-one that is behind this clock goes on at half speed until it has been caught up with.
+Machines compare `now` with times that stand on objects, so it has to be the time of day; and with their own
+timers, so it must not be put back: a scheduler whose clock is set back by an hour would wait an hour for what was
+due in a second.  A time of day that is ahead is believed at once; that is what a machine sees which has been
+asleep.  Where it is behind, this clock goes on at half speed until it has been caught up with.
 """
 
 from __future__ import annotations

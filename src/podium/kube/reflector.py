@@ -15,8 +15,8 @@ The rules, in the order in which a cluster teaches them:
 - A version that is gone (410, Expired) or that the server has not reached (it was restored from a backup) means
   a new list; the difference to what was known is told, including the objects that vanished in the gap.
 - A list that is older than what was seen comes from a server that lags behind the one before, and would bring
-  back what is gone and hide what is new.  It is refused, and asked for again until it is new enough.  A server that
-  stays behind for minutes has been restored from a backup: then it is the truth.
+  back what is gone and hide what is new.  It is refused, and asked for again until it is new enough.  A server
+  that stays behind for minutes has been restored from a backup: then it is the truth.
 - Other failures mean waiting, longer each time, and then going on from where we were.
 - A kind that the server does not have (404) is an empty kind, and asked for again later; if it had objects, they
   are gone.  A kind that we may not see (403) does not hold anybody up either, but what was known stays: servers

@@ -116,9 +116,7 @@ class Server:
     def delete(self, resource: Resource, namespace: str, name: str, grace: int | None = None) -> None:
         self.carry_out(Delete(resource, namespace, name, grace=grace))
 
-    def patch(
-        self, resource: Resource, namespace: str, name: str, patch: Document, subresource: str = ""
-    ) -> None:
+    def patch(self, resource: Resource, namespace: str, name: str, patch: Document, subresource: str = "") -> None:
         self.carry_out(Patch(resource, namespace, name, patch, subresource))
 
     # --- what stands in it ---------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import hashlib
 import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -30,7 +31,7 @@ from podium.embedded.log import MemoryLog
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.registry import Registry
 from podium.embedded.store import Record, Store, Write
-from podium.engine.scheduler import PERIOD, Scheduler
+from podium.engine.scheduler import PERIOD, Errand, Scheduler
 from podium.engine.world import World
 from podium.errors import ApiError, PodiumError, UsageError
 from podium.kube.changes import Change, Create, CreateKeyPair, Delete, KeyPair, Patch, request_of, with_keys
@@ -40,6 +41,7 @@ from podium.kube.resources import PODS, Resource
 from podium.kube.status import error_from_body
 from podium.kube.transport import Response
 from podium.kube.wire import Object, Pod, struct_of
+from podium.sim.binds import BindTrouble
 
 Document = dict[str, Any]
 Event = Callable[[], None]
@@ -91,6 +93,7 @@ class VirtualCluster:
         self.now = BEGIN
         self.listeners: list[Listener] = []
         self.refused = 0  # writes that the API did not take
+        self.bind_trouble: BindTrouble | None = None  # what binds meet on their way
         self._dialects = tuple(dialects)
         self._profiles = dict(profiles)
         self._controllers = controllers
@@ -267,6 +270,9 @@ class VirtualCluster:
         return decoder.decode(data)
 
     def _carry_out(self, ticket: Ticket) -> None:
+        if self.bind_trouble is not None and ticket.controller == Errand.BIND.value:
+            self.at(self.elapsed + self.bind_trouble.seconds, partial(self._bind, ticket, self._machine))
+            return
         result: Object | None = None
         failure: Exception | None = None
         try:
@@ -275,6 +281,20 @@ class VirtualCluster:
             self.refused += 1
             failure = error
         self._machine.done(ticket, result, failure, self.now)
+
+    def _bind(self, ticket: Ticket, sender: Machine) -> None:
+        """A bind that may meet trouble.  Whoever sent it may be gone when it is answered."""
+        assert self.bind_trouble is not None
+        failure = self.bind_trouble.before()
+        if failure is None:
+            try:
+                self._write(ticket.change)
+            except ApiError as error:
+                failure = error
+            failure = self.bind_trouble.after() or failure
+        self.refused += failure is not None
+        if sender is self._machine:
+            sender.done(ticket, None, failure, self.now)
 
     def _write(self, change: Change) -> Object | None:
         """Sends a change to the API: the object as it answers."""

@@ -1,4 +1,4 @@
-"""What a fault is to the histories: whom it lives among, what goes wrong and until when, what is expected of it."""
+"""What a fault is to the histories: whom it lives among, what goes wrong until when, what is expected then."""
 
 from __future__ import annotations
 

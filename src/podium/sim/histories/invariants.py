@@ -2,7 +2,7 @@
 
     I1  no bind gives a node more than it has, counting everything on it that has not ended
     I2  a pod is bound once, to the node that stands on it from then on
-    I3  in the scheduler's model a pod that is not bound, or being bound, holds nothing; one that is holds its share
+    I3  in the scheduler's model a pod that is not bound or being bound holds nothing; one that is holds its share
     I4  at rest a gang has no members bound, or its minimum; one that was whole may have lost some
     I5  no bind gives a queue more than its capability, and the sums of queues are those of their tasks
     I6  the model is what the objects say that the scheduler has been told; at rest, what stands in the API
@@ -10,8 +10,8 @@
     I8  the same seed gives the same history (see `run`)
 
 What is expected is worked out from the API's own objects and compared with the model; nothing that the scheduler
-has summed up is used for it.  Where the model must differ for a while, it has to have a request under way that says
-so: a bind, or an eviction.
+has summed up is used for it.  Where the model must differ for a while, it has to have a request under way that
+says so: a bind, or an eviction.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Invariants(Watcher):
         """These queues may not hold more than that."""
         self._limits = dict(limits)
 
-    # --- what happens --------------------------------------------------------------------------------------------
+    # --- what happens ---------------------------------------------------------------------------
 
     def sent(self, call: Call) -> None:
         if call.errand == Errand.BIND.value:
@@ -125,7 +125,7 @@ class Invariants(Watcher):
             if resource in asked and held[resource] > most:
                 self._fail("I5", f"{pod.name} brings queue {name} to {held[resource]} {resource} of {most}")
 
-    # --- after every step ----------------------------------------------------------------------------------------
+    # --- after every step ---------------------------------------------------------------------------
 
     def stepped(self) -> None:
         for process, scheduler in self._stage.schedulers:
@@ -139,7 +139,9 @@ class Invariants(Watcher):
         cluster = world.cluster
         pods = {pod.uid: pod for pod in world.cache.all(PODS) if isinstance(pod, Pod)}
         if pods.keys() != cluster.tasks.keys():
-            self._fail("I6", f"the model has other pods than were told: {sorted(pods.keys() ^ cluster.tasks.keys())}")
+            self._fail(
+                "I6", f"the model has other pods than were told: {sorted(pods.keys() ^ cluster.tasks.keys())}"
+            )
         for uid, pod in pods.items():
             task = cluster.tasks[uid]
             state, node = state_of(pod), pod.spec.node_name
@@ -164,7 +166,7 @@ class Invariants(Watcher):
             if node_told is None or facts is None or facts.uid != node_told.uid:
                 self._fail("I6", f"the model's node {name} is another one than was told")
 
-    # --- at rest -------------------------------------------------------------------------------------------------
+    # --- at rest ---------------------------------------------------------------------------
 
     def at_rest(self) -> None:
         """Nothing more is coming, and all watches have told what they had to."""
@@ -224,13 +226,18 @@ class Invariants(Watcher):
     def _check_words(self) -> None:
         """Whoever waits has been told why, or is behind a gate."""
         for pod in self._stage.pods.values():
-            if pod.spec.node_name or pod.deleting or pod.finished or pod.spec.scheduler_name not in self._stage.profiles:
+            if (
+                pod.spec.node_name
+                or pod.deleting
+                or pod.finished
+                or pod.spec.scheduler_name not in self._stage.profiles
+            ):
                 continue
             told = next((each for each in pod.status.conditions or () if each.type == "PodScheduled"), None)
             if told is None or told.status != "False" or not told.message:
                 self._fail("I7", f"{pod.name} waits, and nobody has said why")
 
-    # --- the API's own numbers ---------------------------------------------------------------------------------------
+    # --- the API's own numbers ---------------------------------------------------------------------------
 
     def asked(self, pod: Pod) -> Amounts:
         found = self._requests.get(pod.uid)

@@ -40,7 +40,7 @@ class Ask(msgspec.Struct, frozen=True):
     leaving: float = 0.0  # seconds that it takes to obey when it is told to go
 
 
-# --- objects -----------------------------------------------------------------------------------------------------
+# --- objects -------------------------------------------------------------------------------
 
 
 def node(name: str, number: int, cpu: int = 8, gpus: int = 0, **more: Any) -> Document:
@@ -158,7 +158,7 @@ def batch_job(name: str, pods: int, ask: Ask) -> Document:
     }
 
 
-# --- draws -------------------------------------------------------------------------------------------------------
+# --- draws -------------------------------------------------------------------------------
 
 
 def some_ask(draw: Draw) -> Ask:

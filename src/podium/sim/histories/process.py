@@ -1,8 +1,8 @@
 """A process in virtual time: one machine, the reflectors that feed it, and its requests under way.
 
-It is what `kube.driver` and `kube.watching` are with asyncio, on a heap of events: lists and watches go through the
-real reflectors, requests leave in order and no more of them at once than the real driver sends, answers take their
-time.  A process that is killed is never heard of again; what it had sent may arrive all the same.
+It is what `kube.driver` and `kube.watching` are with asyncio, on a heap of events: lists and watches go through
+the real reflectors, requests leave in order and no more of them at once than the real driver sends, answers take
+their time.  A process that is killed is never heard of again; what it had sent may arrive all the same.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Process:
 
         self.stage.after(seconds, happen)
 
-    # --- the machine -------------------------------------------------------------------------------------------
+    # --- the machine ---------------------------------------------------------------------------
 
     @property
     def synced(self) -> bool:
@@ -174,7 +174,7 @@ class Process:
         self._timer = float("inf")
         self._news()
 
-    # --- requests ----------------------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------
 
     def _send(self, ticket: Ticket) -> None:
         self._in_flight += 1

@@ -102,7 +102,7 @@ def _play(fault: Fault, stage: Stage, rules: Invariants) -> None:
     _rest(fault, stage)
     rules.at_rest()
     fault.verify()
-    # Whoever is there at rest has nothing left to do; neither has a scheduler that knows only what stands in the API.
+    # Nobody has anything left to do at rest; neither has a scheduler that knows only what stands in the API.
     before = dict(stage.standing)
     fault.begin_anew()
     stage.run(stage.elapsed + _AFRESH)
@@ -128,4 +128,6 @@ def read_replay(path: Path) -> Replay:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     except msgspec.DecodeError as error:
-        raise UsageError(f"{path}: want a history with a fault and a seed: {' '.join(str(error).split())}") from None
+        raise UsageError(
+            f"{path}: want a history with a fault and a seed: {' '.join(str(error).split())}"
+        ) from None

@@ -3,9 +3,9 @@
     events --apply, delete, kill, clocks--> server --lists, watches--> processes --requests--> server
                                                '--------- wire, with its troubles ---------'
 
-Unlike in `sim.virtual`, every message takes some time, and scheduler and controllers are processes of their own with
-reflectors of their own: nobody sees the cluster as it is, only as it has been told.  All chance comes from one seed,
-so the same seed gives the same history; `digest` is a hash of every write in it.
+Unlike in `sim.virtual`, every message takes some time, and scheduler and controllers are processes of their own
+with reflectors of their own: nobody sees the cluster as it is, only as it has been told.  All chance comes from
+one seed, so the same seed gives the same history; `digest` is a hash of every write in it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
-
 
 from podium.core.profile import Profile
 from podium.dialects import DIALECTS
@@ -138,7 +137,7 @@ class Stage:
             found = self.hosts[name] = Clockwork(self)
         return found
 
-    # --- processes -----------------------------------------------------------------------------------------------
+    # --- processes ---------------------------------------------------------------------------
 
     def start(self, name: str, machine: Machine, may_write: Callable[[], bool] = lambda: True) -> Process:
         """A process begins; one of the same name that still runs is killed."""
@@ -188,7 +187,7 @@ class Stage:
         found = ((process, process.machine) for process in self.processes.values())
         return [(process, machine) for process, machine in found if isinstance(machine, Scheduler)]
 
-    # --- what users do -----------------------------------------------------------------------------------------
+    # --- what users do ---------------------------------------------------------------------------
 
     def apply(self, *documents: Document) -> None:
         """Creates objects; one that is there already stays as it is."""
@@ -217,7 +216,7 @@ class Stage:
             if error.code != 404:
                 raise
 
-    # --- time --------------------------------------------------------------------------------------------------
+    # --- time ---------------------------------------------------------------------------
 
     def after(self, seconds: float, event: Event) -> None:
         self._events += 1
@@ -263,7 +262,7 @@ class Stage:
             if process.idle_turns > _MOST_IDLE_TURNS:
                 raise Violation("I7", f"{process.name} turns without anything to do", self.elapsed)
 
-    # --- what is told --------------------------------------------------------------------------------------------
+    # --- what is told ---------------------------------------------------------------------------
 
     def say(self, line: str) -> None:
         """Adds a line to the history."""
@@ -316,6 +315,3 @@ def _standing(pod: Pod | None) -> tuple[str, ...]:
         return ("gone",)
     leaving = "leaving" if pod.deleting else ""
     return (pod.uid, pod.spec.node_name, pod.status.phase, leaving, pod.status.nominated_node_name)
-
-
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.engine.flights import rest
 from podium.engine.scheduler import Errand
 from podium.errors import ApiError, TransportError
-from podium.kube.status import too_many_requests
+from podium.sim.binds import failure
 from podium.sim.draw import Draw
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.stage import Watcher
@@ -43,8 +43,12 @@ class LostAnswers(Fault):
 
     def verify(self) -> None:
         for uid in sorted(self._lossy.lost):
-            self.expect(self.rules.binds[uid] == 1, f"pod {uid} was bound, and was sent {self.rules.binds[uid]} binds")
-            self.expect(uid in self._asked.about, f"nobody asked how pod {uid} stands, whose bind was not answered")
+            self.expect(
+                self.rules.binds[uid] == 1, f"pod {uid} was bound, and was sent {self.rules.binds[uid]} binds"
+            )
+            self.expect(
+                uid in self._asked.about, f"nobody asked how pod {uid} stands, whose bind was not answered"
+            )
 
 
 class Asked(Watcher):
@@ -73,14 +77,7 @@ class Failing(Trouble):
     def before(self, call: Call) -> Exception | None:
         if call.errand != Errand.BIND.value or not self._draw.chance(self._likely):
             return None
-        return self._draw.pick(
-            (
-                ApiError(409, "Conflict", "somebody was faster"),
-                too_many_requests("slow down", self._draw.whole(1, 15)),
-                ApiError(500, "InternalError", "etcdserver: request timed out"),
-                TransportError("no answer in time"),
-            )
-        )
+        return failure(self._draw)
 
 
 class Attempts(Watcher):
@@ -113,7 +110,7 @@ class Attempts(Watcher):
 
 
 class FailedBinds(Fault):
-    """Nobody is tried again before the back-off is over, or before the server said; gangs end whole or not at all."""
+    """Nobody is tried again before the back-off is over, or before the server said; gangs end whole or wait."""
 
     number = 6
     name = "binds that fail"

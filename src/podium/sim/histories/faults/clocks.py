@@ -16,7 +16,7 @@ _SOON = 5.0  # seconds in which a pod with room has its place, whatever the cloc
 
 
 class Clocks(Fault):
-    """The leader stays, nobody starves, ages are never negative, and a gang that was bound half is known for one."""
+    """The leader stays, nobody starves, ages are not negative, and a gang that was bound half is known for one."""
 
     number = 18
     name = "clocks that jump, drift and disagree"
@@ -72,7 +72,9 @@ class Clocks(Fault):
         pod = self.stage.pods[("default", name)]
         tried = self.rules.binds[pod.uid]
         alone = not self.stage.schedulers or self._killed > 0  # somebody has to take the lease first
-        self.expect(bool(pod.spec.node_name) or tried > 0 or alone, f"{name} has waited for {_SOON:g} s beside free room")
+        self.expect(
+            bool(pod.spec.node_name) or tried > 0 or alone, f"{name} has waited for {_SOON:g} s beside free room"
+        )
 
     def verify(self) -> None:
         self.expect(self._leader.lost == 0, "the leader has lost its lease to a clock")
@@ -83,5 +85,3 @@ class Clocks(Fault):
     def begin_anew(self) -> None:
         self._leader.kill()
         self._leader = Candidate(self.stage, "scheduler-b")
-
-

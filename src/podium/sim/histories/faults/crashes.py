@@ -28,7 +28,9 @@ _GANGS = 200
 class Killing(Trouble):
     """Kills whoever makes the next fatal write, right before the server sees it or right after."""
 
-    def __init__(self, strike: Callable[[str], None], victim: str = "", number: int = 0, *, after: bool = False) -> None:
+    def __init__(
+        self, strike: Callable[[str], None], victim: str = "", number: int = 0, *, after: bool = False
+    ) -> None:
         """`strike` is how somebody is killed, and what becomes of him afterwards."""
         self._strike = strike
         self._victim = victim
@@ -102,7 +104,7 @@ class Crash(Fault):
             self._revive(name)
 
 
-# --- two of them ---------------------------------------------------------------------------------------------------
+# --- two of them -------------------------------------------------------------------------------
 
 
 class Candidate:
@@ -223,7 +225,7 @@ class Binders(Watcher):
 
 
 class StaleStandby(Fault):
-    """The standby lists afresh from the newest state before it decides anything, and nobody else writes by then."""
+    """The standby lists the newest state before it decides anything, and nobody else writes by then."""
 
     number = 3
     name = "a standby whose watch is behind takes over"

@@ -92,7 +92,9 @@ class Contention(Fault):
 
     def verify(self) -> None:
         done = sum(pod.status.phase == "Succeeded" for pod in self.stage.pods.values())
-        self.expect(done == self._gangs * self._size, f"{done} of {self._gangs * self._size} members have had their turn")
+        self.expect(
+            done == self._gangs * self._size, f"{done} of {self._gangs * self._size} members have had their turn"
+        )
         worst = max(self.rules.binds.values(), default=0)
         self.expect(worst <= _TRIES, f"a pod was bound {worst} times")
         taken = self.rules.evictions and not self._halves
@@ -108,5 +110,3 @@ class Owner(Watcher):
     def written(self, resource: Resource, record: Record, gone: bool) -> None:
         if resource == PODS and gone and record.name.startswith("gang-"):
             self._fault.again(record.name)
-
-

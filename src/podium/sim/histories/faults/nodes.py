@@ -20,7 +20,7 @@ _EVERY = 5  # of so many seeds one has many
 
 
 class NodeFlap(Fault):
-    """A node that comes back under its name is another one: nothing of the old one is left, and nothing is lost."""
+    """A node that comes back under its name is another one: nothing is left of the old one, and nothing lost."""
 
     number = 10
     name = "nodes that flap and come back as others"
@@ -71,7 +71,9 @@ class GpuShrink(Fault):
             wants = p.Ask(gpus=self.draw.whole(1, 3), spec=_on("gpu-0"), seconds=10.0)
             self.stage.at(at + 2, partial(self._probe, f"gpu-{gpus}", wants))
             self.stage.at(at + 6, partial(self._bound, f"cpu-{gpus}"))
-        plugin = p.Ask(spec={**_on("gpu-0"), "tolerations": [{"operator": "Exists"}]}, priority="high", seconds=None)
+        plugin = p.Ask(
+            spec={**_on("gpu-0"), "tolerations": [{"operator": "Exists"}]}, priority="high", seconds=None
+        )
         self.stage.at(45.0, partial(self._probe, "device-plugin", plugin))
         self.stage.at(50.0, partial(self._bound, "device-plugin"))
         self.stage.at(50.0, self._nothing_negative)
@@ -86,7 +88,9 @@ class GpuShrink(Fault):
 
     def _bound(self, name: str) -> None:
         pod = self.stage.pods.get(("default", name))
-        self.expect(pod is not None and pod.spec.node_name == "gpu-0", f"{name} is not on gpu-0, which has room for it")
+        self.expect(
+            pod is not None and pod.spec.node_name == "gpu-0", f"{name} is not on gpu-0, which has room for it"
+        )
 
     def _nothing_negative(self) -> None:
         """What is free is never less than nothing, and the total of the cluster is what its nodes say."""
@@ -98,7 +102,9 @@ class GpuShrink(Fault):
             self.expect(total == 2, f"the cluster is taken for one with {total} GPUs, and 2 are left")
 
     def verify(self) -> None:
-        waiting = [pod.name for pod in self.stage.pods.values() if pod.name.startswith("gpu-") and not pod.finished]
+        waiting = [
+            pod.name for pod in self.stage.pods.values() if pod.name.startswith("gpu-") and not pod.finished
+        ]
         taken = sum(
             self.rules.asked(pod).get(GPU, 0)
             for pod in self.stage.pods.values()
@@ -130,7 +136,9 @@ class Silent(Watcher):
     def sent(self, call: Call) -> None:
         process = self._fault.stage.processes.get(SCHEDULER)
         if process is not None and call.process == SCHEDULER:
-            self._fault.expect(process.synced, f"the scheduler sends a {call.errand} before it has seen everything")
+            self._fault.expect(
+                process.synced, f"the scheduler sends a {call.errand} before it has seen everything"
+            )
 
 
 class NotYetSynced(Fault):
@@ -173,5 +181,3 @@ class NotYetSynced(Fault):
     def verify(self) -> None:
         placed = [pod for pod in self.stage.pods.values() if pod.spec.node_name]
         self.expect(bool(placed), "nothing was ever placed")
-
-

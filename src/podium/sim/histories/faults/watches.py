@@ -91,13 +91,15 @@ class Compaction(Fault):
         self.expect(any(len(times) > 1 for times in lists.values()), "nothing was listed again")
         for resource, times in lists.items():
             for first, later in zip(times, times[6:], strict=False):
-                self.expect(later - first > 10.0, f"{resource.plural} were listed seven times in {later - first:.1f} s")
+                self.expect(
+                    later - first > 10.0, f"{resource.plural} were listed seven times in {later - first:.1f} s"
+                )
         for resource in _WATCHED:
             trouble = watch_of(self.stage, resource).reflector.trouble
             self.expect(not trouble, f"{resource.plural} are still in trouble: {trouble}")
 
 
-# --- abuse -----------------------------------------------------------------------------------------------------------
+# --- abuse -------------------------------------------------------------------------------
 
 
 class Abuse(Trouble):
@@ -164,13 +166,15 @@ class WatchAbuse(Fault):
             found = [at for at in watch_of(self.stage, resource).stalls if at >= since]
             self.expect(bool(found), f"nobody noticed that the watch of {resource.plural} was dead")
             took = found[0] - since
-            self.expect(took <= STALL_SECONDS + 0.1, f"it took {took:.1f} s to notice that {resource.plural} were silent")
+            self.expect(
+                took <= STALL_SECONDS + 0.1, f"it took {took:.1f} s to notice that {resource.plural} were silent"
+            )
         for resource in _WATCHED:
             lists = watch_of(self.stage, resource).lists
             self.expect(len(lists) == 1, f"{resource.plural} were listed again, and their watch could be resumed")
 
 
-# --- time travel -------------------------------------------------------------------------------------------------------
+# --- time travel -------------------------------------------------------------------------------
 
 
 class OldView(Trouble):
@@ -213,7 +217,9 @@ class Forward(Watcher):
         for resource in _WATCHED if process is not None and process.watches else ():
             version = int(process.watches[resource].reflector.version or 0)
             before = self._versions.get(resource, 0)
-            self._fault.expect(version >= before, f"{resource.plural} went back from version {before} to {version}")
+            self._fault.expect(
+                version >= before, f"{resource.plural} went back from version {before} to {version}"
+            )
             self._versions[resource] = version
 
 
