@@ -14,7 +14,6 @@ that a bind has been sent for; the bind's own answer, or the pod itself, does.
 
 from __future__ import annotations
 
-import heapq
 import logging
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -28,9 +27,10 @@ from podium.core.profile import Profile
 from podium.core.recount import recount
 from podium.engine import effects
 from podium.engine.attention import PACE, PATROL, Attention, Look
-from podium.engine.flights import Bound, Outcome, outcome, rest, wanted_pause
+from podium.engine.flights import Bound, Outcome, is_doubtful, is_no, outcome, wanted_pause
 from podium.engine.prospects import Prospects
 from podium.engine.recovery import PATIENCE, is_torn, write_plan
+from podium.engine.rests import Rests
 from podium.engine.retries import Retries
 from podium.engine.tally import Tally
 from podium.engine.voice import Silence, Voice
@@ -99,13 +99,11 @@ class Scheduler:
         self._plans = 0
         self._sent: dict[str, Bound] = {}  # binds under way, or held for volumes, by task
         self._binding = 0  # binds that have not been answered
-        self._failures: dict[str, int] = {}  # by gang
-        self._resting: dict[str, float] = {}  # gangs that are left alone until then
+        self._rests = Rests()
         self._torn: dict[str, float] = {}  # half-bound gangs, since when
         self._check = check
         self._checked: float | None = None
         self._volumes = VolumeBinder(world)
-        self._timers: list[tuple[float, str]] = []
         self._retries = Retries()
         self._out: list[Ticket] = []
 
@@ -179,7 +177,7 @@ class Scheduler:
             self._inbox.append(news)
 
     def _observe(self, resource: Resource, obj: Object) -> None:
-        before = self._cluster.tasks.get(obj.uid) if self._resting else None
+        before = self._cluster.tasks.get(obj.uid) if self._rests else None
         left = before.gang.id if before is not None else ""
         try:
             self._world.observe(resource, obj, self._sent)
@@ -191,8 +189,8 @@ class Scheduler:
         task = self._cluster.tasks.get(obj.uid)
         if task is None:
             return
-        if left in self._resting and task.gang.id != left:
-            self._rest_until(task.gang, self._resting[left])  # a pod that joins a group takes its rest along
+        if left:
+            self._rests.follow(left, task.gang.id)
         if task.state not in (State.PENDING, State.BINDING):
             self._sent.pop(obj.uid, None)  # the pod itself tells where it is
 
@@ -222,14 +220,14 @@ class Scheduler:
             self._voice.answered(ticket.change, lost=busy or outcome(error) is Outcome.UNKNOWN)
         elif errand is Errand.UNGATE and isinstance(result, Pod):
             self._observe(PODS, result)
-        elif errand is Errand.EVICT and task is not None and _is_no(error):
+        elif errand is Errand.EVICT and task is not None and is_no(error):
             # The others of its gang may be gone by now: it is asked more than once.
             if self._retries.failures(ticket) < _MOST_REFUSALS:
                 self._retries.again(ticket, now)
             else:
                 self._retries.settled(ticket)
                 self._stays(task)
-        elif error is not None and _is_doubtful(error) and task is not None:
+        elif error is not None and is_doubtful(error) and task is not None:
             self._retries.again(ticket, now, wanted_pause(error))
         elif errand is Errand.UNGATE and error is not None and task is not None:
             task.quota_gate = QuotaGate.CLOSED  # it stands where it stood
@@ -245,7 +243,7 @@ class Scheduler:
         if result is Outcome.DONE:
             if task.state is State.BINDING:
                 self._cluster.assign(task, State.BOUND, task.row)
-            self._failures.pop(task.gang.id, None)
+            self._rests.succeeded(task.gang.id)
             return
         if result is Outcome.UNKNOWN:
             sent.doubts += 1
@@ -255,7 +253,7 @@ class Scheduler:
         if task.state is State.BINDING:
             self._cluster.assign(task, State.PENDING, -1)
             self._world.news.room = True
-        self._leave_alone(task.gang, now, wanted_pause(error))
+        self._rests.leave_alone(task.gang.id, now, wanted_pause(error))
 
     def _question_answered(
         self, ticket: Ticket, task: Task | None, pod: Object | None, error: Exception | None, now: float
@@ -266,7 +264,7 @@ class Scheduler:
             sent = self._sent.pop(task.id, None)
             self._world.reread(pod, self._sent)
             if sent is not None and task.state is State.PENDING:
-                self._leave_alone(task.gang, now)  # it was never bound: once more, a little later
+                self._rests.leave_alone(task.gang.id, now)  # it was never bound: once more, a little later
         elif outcome(error) is Outcome.UNKNOWN:
             self._retries.again(ticket, now, wanted_pause(error))
         else:
@@ -292,17 +290,6 @@ class Scheduler:
             self._volumes.refused(change, error)
         elif result is not None:
             self._observe(change.resource, result)  # what others make of it must not be seen before it
-
-    def _leave_alone(self, gang: Gang, now: float, at_least: float = 0.0) -> None:
-        """For longer each time, and for as long as the server asked for; several members may have failed."""
-        count = self._failures.get(gang.id, 0)
-        self._failures[gang.id] = count + 1
-        self._rest_until(gang, now + max(rest(count), at_least))
-
-    def _rest_until(self, gang: Gang, until: float) -> None:
-        if until > self._resting.get(gang.id, 0.0):
-            self._resting[gang.id] = until
-            heapq.heappush(self._timers, (until, gang.id))
 
     # --- what to do --------------------------------------------------------------------------------------------
 
@@ -338,7 +325,7 @@ class Scheduler:
             self._voice.next_wake(now) if self._listed >= self.resources else None,
             self._volumes.next_wake(now),
             self._retries.next_wake,
-            self._timers[0][0] if self._timers else None,
+            self._rests.next_wake,
         ]
         if self._may_turn:
             self._attention.news.add(self._world.take_news())
@@ -357,11 +344,7 @@ class Scheduler:
         return any(gang.profile in self._profiles for gang in self._cluster.accounts.active.values())
 
     def _begin_turn(self, now: float) -> None:
-        while self._timers and self._timers[0][0] <= now:
-            until, gang = heapq.heappop(self._timers)
-            if self._resting.get(gang) == until:
-                del self._resting[gang]
-            self._world.news.gangs.add(gang)
+        self._world.news.gangs.update(self._rests.due(now))
         if not self._may_turn:
             return
         self._world.settle(self._sent)
@@ -397,7 +380,7 @@ class Scheduler:
         self._check_now_and_then(now)
         yield from self._cluster.settling(_PORTION)
         prospects = Prospects(self._cluster, self._profiles)
-        spared = self._attention.begin(look, self._cluster, now, prospects) | self._resting.keys()
+        spared = self._attention.begin(look, self._cluster, now, prospects) | self._rests.gangs
         active = self._cluster.accounts.active
         asked = [id for id, gang in active.items() if id not in spared and gang.profile in self._profiles]
         heads: dict[str, float] = {}
@@ -406,7 +389,7 @@ class Scheduler:
         names = sorted(heads, key=lambda each: (heads[each], each))
         self._look_for_torn(now)
         if self._torn:
-            others = self._cluster.gangs.keys() - (self._torn.keys() - self._resting.keys())
+            others = self._cluster.gangs.keys() - (self._torn.keys() - self._rests.gangs)
             for name in names:
                 yield from self._turn_of(name, others, now)
         for name in names:
@@ -437,7 +420,7 @@ class Scheduler:
             if not is_torn(gang, self._world.plans):
                 del self._torn[id]
             elif now < since + PATIENCE:
-                heapq.heappush(self._timers, (since + PATIENCE, id))
+                self._rests.wake(id, since + PATIENCE)
             else:
                 for task in [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]:
                     self._cluster.assign(task, State.RELEASING, task.row)
@@ -521,19 +504,9 @@ class Scheduler:
             if pod is not None:
                 self._world.reread(pod, self._sent)
         self._world.news.room = True
-        self._leave_alone(gang, now)
+        self._rests.leave_alone(gang.id, now)
         if refusal is not None:
             self._voice.heard([Refuse(gang.id, refusal)], now)
 
     def _send(self, errand: Errand, task: Task, change: Change) -> None:
         self._out.append(Ticket(errand.value, (task.namespace, task.id), change))
-
-
-def _is_no(error: Exception | None) -> bool:
-    """Whether a server will not do it.  What is gone, or is another object by now, is what was wanted."""
-    return isinstance(error, ApiError) and error.code < 500 and error.code not in (404, 409, 429)
-
-
-def _is_doubtful(error: Exception) -> bool:
-    """Whether it is worth asking again: nobody knows what became of it, or the server was busy."""
-    return outcome(error) is Outcome.UNKNOWN or (isinstance(error, ApiError) and error.code == 429)

@@ -11,6 +11,7 @@ Such a file needs nothing else: everything in a history follows from its fault a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -73,10 +74,17 @@ def run_history(number: int, seed: int, profiles: Mapping[str, Profile]) -> Resu
     fault = kind(stage, rules, seed)
     rule = violation = ""
     trace: tuple[str, ...] = ()
+    heard = _Heard()
+    logger = logging.getLogger("podium")
+    logger.addHandler(heard)
     try:
         _play(fault, stage, rules)
+        if heard.said:
+            raise Violation("I7", f"something was logged as an error: {heard.said[0]}", stage.elapsed)
     except Violation as broken:
         rule, violation, trace = broken.rule, str(broken), tuple(stage.trace)
+    finally:
+        logger.removeHandler(heard)
     return Result(
         number,
         kind.name,
@@ -90,6 +98,18 @@ def run_history(number: int, seed: int, profiles: Mapping[str, Profile]) -> Resu
         violation,
         trace,
     )
+
+
+class _Heard(logging.Handler):
+    """What is logged as an error: in a history nothing is, whatever happens to it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        told = record.getMessage()
+        self.said.append(f"{told}: {record.exc_info[1]!r}" if record.exc_info else told)
 
 
 def _play(fault: Fault, stage: Stage, rules: Invariants) -> None:

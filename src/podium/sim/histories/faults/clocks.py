@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from podium.embedded.nodes.shapes import TaintShape
+from podium.engine.scheduler import Errand
 from podium.sim.histories import population as p
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.faults.binds import Failing
@@ -42,9 +43,10 @@ class Clocks(Fault):
         self._killing = Killing(self._strike)
         self.stage.wire.troubles.append(self._killing)
         if self.draw.chance(0.5):
-            number, after = self.draw.whole(1, 6), self.draw.chance(0.5)
-            at = self.draw.between(5.0, 60.0)
-            self.stage.at(at, lambda: self._killing.aim(self._leader.name, number, after=after))
+            number, after = self.draw.whole(1, 3), self.draw.chance(0.5)
+            at = self.draw.between(0.0, 50.0)
+            aim = partial(self._killing.aim, _LEADER, number, Errand.BIND.value, after=after)
+            self.stage.at(at, aim)
         if self.draw.chance(0.5):
             self.stage.wire.troubles.append(Failing(self.draw, 0.1))
 

@@ -28,34 +28,34 @@ _GANGS = 200
 class Killing(Trouble):
     """Kills whoever makes the next fatal write, right before the server sees it or right after."""
 
-    def __init__(
-        self, strike: Callable[[str], None], victim: str = "", number: int = 0, *, after: bool = False
-    ) -> None:
+    def __init__(self, strike: Callable[[str], None]) -> None:
         """`strike` is how somebody is killed, and what becomes of him afterwards."""
         self._strike = strike
-        self._victim = victim
-        self._number = number
-        self._after = after
-        self._counted = 0
-        self.killed = 0
+        self._victim = ""
+        self._errand = ""
+        self._left = 0
+        self._after = False
+        self._fatal: Call | None = None
+
+    def aim(self, victim: str, number: int, errand: str = "", *, after: bool) -> None:
+        """At somebody's write of that number from now, of all or of those for one errand."""
+        self._victim, self._errand, self._left, self._after = victim, errand, number, after
 
     def before(self, call: Call) -> Exception | None:
         if call.process != self._victim or isinstance(call.ticket.change, Read):
             return None
-        self._counted += 1
-        return self._kill() if self._counted == self._number and not self._after else None
+        if self._errand and call.errand != self._errand:
+            return None
+        self._left -= 1
+        if self._left == 0:
+            self._fatal = call
+        return self._kill() if self._fatal is call and not self._after else None
 
     def after(self, call: Call) -> Exception | None:
-        hit = call.process == self._victim and self._counted == self._number and self._after
-        return self._kill() if hit else None
-
-    def aim(self, victim: str, number: int, *, after: bool) -> None:
-        """Once more."""
-        self._victim, self._number, self._after, self._counted = victim, number, after, 0
+        return self._kill() if self._fatal is call else None
 
     def _kill(self) -> Exception:
-        self.killed += 1
-        self._counted += 1
+        self._fatal = None
         self._strike(self._victim)
         return TransportError("killed")
 
@@ -77,11 +77,11 @@ class Crash(Fault):
         self.arriving(draw, workloads, self.horizon * 0.3)
 
     def arrange(self) -> None:
+        self._killing = Killing(self._strike)
         if self.seed >= SWEEP:
             number, after = divmod(self.seed - SWEEP, 2)
-            self._killing = Killing(self._strike, SCHEDULER, number + 1, after=bool(after))
+            self._killing.aim(SCHEDULER, number + 1, after=bool(after))
         else:
-            self._killing = Killing(self._strike)
             for number in range(self.draw.whole(1, 4)):
                 self.stage.at(self.draw.between(1.0, 20.0) + 18.0 * number, self._aim)
         self.stage.wire.troubles.append(self._killing)
@@ -95,8 +95,12 @@ class Crash(Fault):
             self.stage.restart(victim)
 
     def _aim(self) -> None:
-        victim = self.draw.pick((SCHEDULER, SCHEDULER, CONTROLLERS))
-        self._killing.aim(victim, self.draw.whole(1, 15), after=self.draw.chance(0.5))
+        after = self.draw.chance(0.5)
+        if self.draw.chance(0.5):
+            self._killing.aim(SCHEDULER, self.draw.whole(1, 4), Errand.BIND.value, after=after)
+        else:
+            victim = self.draw.pick((SCHEDULER, CONTROLLERS))
+            self._killing.aim(victim, self.draw.whole(1, 15), after=after)
 
     def end(self) -> None:
         super().end()

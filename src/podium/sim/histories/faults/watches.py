@@ -32,7 +32,7 @@ def watch_of(stage: Stage, resource: Resource) -> Watch:
     return scheduler_of(stage).watches[resource]
 
 
-# --- versions that are gone, or are yet to come --------------------------------------------------------------------
+# --- versions that are gone, or are yet to come ------------------------------------------------------------------
 
 
 class Expired(Trouble):
