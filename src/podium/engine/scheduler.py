@@ -105,6 +105,7 @@ class Scheduler:
         self._checked: float | None = None
         self._volumes = VolumeBinder(world)
         self._retries = Retries()
+        self._nominating: set[str] = set()  # tasks whose promise is being written
         self._out: list[Ticket] = []
 
     @property
@@ -198,11 +199,14 @@ class Scheduler:
         self._sent.pop(obj.uid, None)
         self._voice.forget(obj.uid)
         self._retries.forget(obj.uid)
+        self._nominating.discard(obj.uid)
         self._world.forget(resource, obj)
         self._volumes.touched(resource, obj)
 
     def _answered(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None:
         errand = Errand(ticket.controller)
+        if errand is Errand.NOMINATE and (error is None or not is_doubtful(error)):
+            self._nominating.discard(ticket.key[1])
         task = self._cluster.tasks.get(ticket.key[1])
         if error is None or (outcome(error) is Outcome.REFUSED and errand is not Errand.EVICT):
             self._retries.settled(ticket)
@@ -442,11 +446,18 @@ class Scheduler:
             elif isinstance(decision, Evict):
                 self._evict(self._cluster.tasks[decision.task], decision.why, now)
             elif isinstance(decision, Nominate):
-                task = self._cluster.tasks[decision.task]
-                self._send(Errand.NOMINATE, task, effects.nomination(task, decision.node))
+                self._nominate(self._cluster.tasks[decision.task], decision.node)
             elif isinstance(decision, Ungate):
                 self._lift_gates(self._cluster.tasks[decision.task])
         self._bind(placed, now)
+
+    def _nominate(self, task: Task, node: str) -> None:
+        """A promise is made anew in every turn, and written when it is another one than the pod shows."""
+        pod = self._world.cache.find(PODS, Pod, (task.namespace, task.name))
+        shown = pod is not None and pod.status.nominated_node_name == node
+        if not shown or task.id in self._nominating:
+            self._nominating.add(task.id)
+            self._send(Errand.NOMINATE, task, effects.nomination(task, node))
 
     def _lift_gates(self, task: Task) -> None:
         pod = self._world.cache.find(PODS, Pod, (task.namespace, task.name))

@@ -26,7 +26,7 @@ from podium.dialects.kubernetes.translate import PodReader
 from podium.engine.attention import News
 from podium.engine.effects import GANG_PLAN
 from podium.engine.flights import Bound
-from podium.engine.recovery import Plan, read_plan
+from podium.engine.recovery import Plan, bound_at, read_plan
 from podium.kube import resources as r
 from podium.kube.cache import Cache, Key, claims_of, key_of
 from podium.kube.resources import Resource
@@ -212,9 +212,10 @@ class World:
                 self.leaving.discard(task.id)
         if pod.spec.volumes:
             self._follow_claims(pod, known is None, waits=task.state is State.PENDING)
-        plan = read_plan(pod.annotations.get(GANG_PLAN, ""))
-        if plan is not None:
-            self.plans[pod.uid] = plan
+        if GANG_PLAN in pod.annotations and pod.uid not in self.plans:
+            plan = read_plan(pod.annotations[GANG_PLAN], bound_at(pod))
+            if plan is not None:
+                self.plans[pod.uid] = plan
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
         before = _standing(known)

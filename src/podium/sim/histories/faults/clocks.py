@@ -24,9 +24,11 @@ class Clocks(Fault):
     quiet = 130.0  # a clock may go at half its speed
 
     def start(self) -> None:
-        self.stage.start_controllers()
         # Which of the clocks is wrong from the start: objects are then made in the future, or in the past.
-        self.stage.host("server").ahead = self.draw.pick((-3600.0, 0.0, 0.0, 3600.0))
+        ahead = self.draw.pick((-3600.0, 0.0, 0.0, 3600.0))
+        for host in ("server", CONTROLLERS):
+            self.stage.host(host).ahead = ahead
+        self.stage.start_controllers()
         self._leader = Candidate(self.stage, _LEADER)
         self._killed = 0
 
@@ -57,8 +59,10 @@ class Clocks(Fault):
         self._leader = Candidate(self.stage, _LEADER, identity=f"{_LEADER}-{self._killed}")
 
     def _jump(self) -> None:
-        host = self.draw.pick((_LEADER, _LEADER, CONTROLLERS, "server"))
-        self.stage.host(host).ahead += self.draw.pick((-3600.0, 3600.0, -60.0, 60.0))
+        """Of the scheduler's machine, or of the one that everybody else is on."""
+        seconds = self.draw.pick((-3600.0, 3600.0, -60.0, 60.0))
+        for host in self.draw.pick(((_LEADER,), (_LEADER,), ("server", CONTROLLERS))):
+            self.stage.host(host).ahead += seconds
 
     def _probe(self, name: str) -> None:
         """Room is kept for it on a node of its own."""

@@ -12,7 +12,7 @@ from podium.kube.changes import Create
 from podium.kube.resources import PODS, Resource
 from podium.sim.histories import population as p
 from podium.sim.histories.fault import Fault
-from podium.sim.histories.stage import BEGIN, Watcher
+from podium.sim.histories.stage import BEGIN, CONTROLLERS, Watcher
 
 _TRIES = 6  # binds of one pod that are no livelock
 
@@ -27,6 +27,10 @@ class Contention(Fault):
     def populate(self) -> None:
         draw = self.draw.fork("population")
         self._halves = self.seed % 3 == 2
+        # Clocks of machines differ: what was planned when is not to be told by comparing them.
+        ahead = draw.pick((0.0, 3600.0)) if self._halves else 0.0
+        for host in ("server", CONTROLLERS):
+            self.stage.host(host).ahead = ahead
         self._gangs = 2 if self.seed % 3 == 0 else draw.whole(3, 6)
         self._size = 2 * draw.whole(1, 3)
         # Room for one and a half of them; where each holds its half already, for exactly these halves.
@@ -36,7 +40,9 @@ class Contention(Fault):
             *p.surroundings(),
             *(p.node(f"node-{each:02}", each, cpu=16, gpus=per_node) for each in range(room // per_node)),
         )
-        self._ask = p.Ask(gpus=1, seconds=12.0, scheduler=draw.pick((p.TAKING, p.PEACEFUL)))
+        # Halves last longer than they may be held.
+        seconds = 50.0 if self._halves else 12.0
+        self._ask = p.Ask(gpus=1, seconds=seconds, scheduler=draw.pick((p.TAKING, p.PEACEFUL)))
         self._per_node = per_node
         for number in range(self._gangs):
             documents = p.gang(f"gang-{number}", self._size, self._ask)
