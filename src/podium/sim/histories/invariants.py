@@ -151,12 +151,11 @@ class Invariants(Watcher):
             task = cluster.tasks[uid]
             state, node = state_of(pod), pod.spec.node_name
             sent = under_way.get(uid)
+            allowed: tuple[State, ...] = (state,)
             if sent is not None and state is State.PENDING:
                 allowed, node = (State.BINDING, State.BOUND), sent.node
             elif uid in world.leaving and state in HOLDING:
                 allowed = (State.RELEASING,)
-            else:
-                allowed = (state,)
             if task.state not in allowed:
                 self._fail("I3", f"{pod.name} is {task.state.name} in the model, not {allowed[0].name}")
             row = cluster.nodes.rows.get(node, -1) if task.state in ON_NODE else -1

@@ -283,9 +283,8 @@ class Watch:
 
     def _open(self, step: Follow) -> None:
         process, reflector = self._process, self.reflector
-        reply = process.stage.wire.answer(process.name, self._resource, step.request)
-        if reply is None:
-            reply = process.stage.server.handle(step.request)
+        instead = process.stage.wire.answer(process.name, self._resource, step.request)
+        reply = instead if instead is not None else process.stage.server.handle(step.request)
         now = process.host.steady()
         if isinstance(reply, Response | Exception):
             error = error_from_body(reply.status, reply.body) if isinstance(reply, Response) else reply

@@ -12,7 +12,8 @@ from podium.kube.changes import Create
 from podium.kube.resources import PODS, Resource
 from podium.sim.histories import population as p
 from podium.sim.histories.fault import Fault
-from podium.sim.histories.stage import BEGIN, CONTROLLERS, Watcher
+from podium.sim.histories.stage import CONTROLLERS, Watcher
+from podium.sim.virtual import BEGIN
 
 _TRIES = 6  # binds of one pod that are no livelock
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+import msgspec
+
 from podium.core.profile import Profile, read_profile
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS
 from podium.engine.scheduler import Errand
@@ -98,7 +100,7 @@ class PreemptionFaults(Fault):
         low = p.Ask(gpus=1, seconds=None, scheduler=_STRICT, priority="low", leaving=draw.pick((0.0, 5.0, 15.0)))
         guarded = draw.whole(0, 2)
         for number in range(guarded):
-            self.stage.apply(p.pod(f"guarded-{number}", _with(low, labels=_GUARDED)))
+            self.stage.apply(p.pod(f"guarded-{number}", msgspec.structs.replace(low, labels=_GUARDED)))
         if guarded:
             self.stage.apply(p.budget("guard", _GUARDED, guarded))
             self.stage.watchers.append(Budgeted(self, guarded))
@@ -106,12 +108,12 @@ class PreemptionFaults(Fault):
         left, number = self._room - guarded, 0
         while left:
             size = min(left, 2) if self._gangs else 1
-            ask = _with(low, finalizers=stuck)
+            ask = msgspec.structs.replace(low, finalizers=stuck)
             made = p.gang(f"low-{number}", size, ask) if size > 1 else [p.pod(f"low-{number}", ask)]
             self.stage.apply(*made)
             left, number = left - size, number + 1
         # Somebody who waits, and takes what others do not need after all.
-        self.stage.apply(p.pod("patient", _with(low, leaving=0.0)))
+        self.stage.apply(p.pod("patient", msgspec.structs.replace(low, leaving=0.0)))
         self._needed = draw.whole(1, min(4, self._room - guarded))
 
     def arrange(self) -> None:
@@ -161,9 +163,3 @@ class PreemptionFaults(Fault):
         if self._case != 2:
             high = [pod for pod in self.stage.pods.values() if pod.annotations.get(GROUP_NAME) == "high"]
             self.expect(all(pod.spec.node_name for pod in high), "the pressing gang has no place")
-
-
-def _with(ask: p.Ask, **changes: object) -> p.Ask:
-    import msgspec
-
-    return msgspec.structs.replace(ask, **changes)

@@ -214,7 +214,9 @@ class Forward(Watcher):
 
     def stepped(self) -> None:
         process = self._fault.stage.processes.get(SCHEDULER)
-        for resource in _WATCHED if process is not None and process.watches else ():
+        if process is None or not process.watches:
+            return
+        for resource in _WATCHED:
             version = int(process.watches[resource].reflector.version or 0)
             before = self._versions.get(resource, 0)
             self._fault.expect(
