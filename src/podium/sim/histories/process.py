@@ -166,13 +166,14 @@ class Process:
         elif wake is not None:
             seconds = self.host.real(max(_SHORTEST, wake - now))
             due = self.stage.elapsed + seconds
-            if due < self._timer:
+            if due != self._timer:
                 self._timer = due
-                self.after(seconds, self._ring)
+                self.after(seconds, partial(self._ring, due))
 
-    def _ring(self) -> None:
-        self._timer = float("inf")
-        self._news()
+    def _ring(self, due: float) -> None:
+        if due == self._timer:  # else it has been set anew
+            self._timer = float("inf")
+            self._news()
 
     # --- requests ---------------------------------------------------------------------------
 
