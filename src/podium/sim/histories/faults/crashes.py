@@ -21,7 +21,7 @@ from podium.sim.histories.wire import Call, Stream, Trouble
 # Seeds from here on are one small scenario that is killed once: before and after its first write, its second, ...
 SWEEP = 1_000_000
 
-_HUNDREDS = 20  # every so many seeds the cluster is a large one
+_HUNDREDS = 100  # every so many seeds the cluster is a large one
 _GANGS = 200
 
 
