@@ -10,7 +10,7 @@ evicted: a gang at rest has no members bound, or enough.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 
 import msgspec
 
@@ -69,3 +69,31 @@ def is_torn(gang: Gang, plans: Mapping[str, Plan]) -> bool:
     if last is None:
         return False
     return any(task.state is State.PENDING and task.created <= last for task in gang.tasks.values())
+
+
+class Recovery:
+    """The gangs that are bound half, and since when."""
+
+    def __init__(self, plans: Mapping[str, Plan]) -> None:
+        self._plans = plans
+        self._since: dict[str, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._since)
+
+    @property
+    def gangs(self) -> Set[str]:
+        return self._since.keys()
+
+    def look(self, gangs: Mapping[str, Gang], now: float) -> None:
+        """Finds them among some gangs."""
+        torn = sorted(id for id, gang in gangs.items() if is_torn(gang, self._plans))
+        self._since = {id: self._since.get(id, now) for id in torn}
+
+    def judge(self, gangs: Mapping[str, Gang], now: float) -> Iterator[tuple[Gang, float]]:
+        """Those that are still so, each with when its time is over."""
+        for id, since in list(self._since.items()):
+            if is_torn(gangs[id], self._plans):
+                yield gangs[id], since + PATIENCE
+            else:
+                del self._since[id]

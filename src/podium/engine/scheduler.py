@@ -29,7 +29,7 @@ from podium.engine import effects
 from podium.engine.attention import PACE, PATROL, Attention, Look
 from podium.engine.flights import Bound, Outcome, is_doubtful, is_no, outcome, wanted_pause
 from podium.engine.prospects import Prospects
-from podium.engine.recovery import PATIENCE, is_torn, write_plan
+from podium.engine.recovery import Recovery, write_plan
 from podium.engine.rests import Rests
 from podium.engine.retries import Retries
 from podium.engine.tally import Tally
@@ -100,7 +100,7 @@ class Scheduler:
         self._sent: dict[str, Bound] = {}  # binds under way, or held for volumes, by task
         self._binding = 0  # binds that have not been answered
         self._rests = Rests()
-        self._torn: dict[str, float] = {}  # half-bound gangs, since when
+        self._torn = Recovery(world.plans)
         self._check = check
         self._checked: float | None = None
         self._volumes = VolumeBinder(world)
@@ -391,9 +391,9 @@ class Scheduler:
         for gang in (active[id] for id in asked):
             heads[gang.profile] = min(heads.get(gang.profile, now), gang.created)
         names = sorted(heads, key=lambda each: (heads[each], each))
-        self._look_for_torn(now)
+        self._torn.look(active, now)
         if self._torn:
-            others = self._cluster.gangs.keys() - (self._torn.keys() - self._rests.gangs)
+            others = self._cluster.gangs.keys() - (self._torn.gangs - self._rests.gangs)
             for name in names:
                 yield from self._turn_of(name, others, now)
         for name in names:
@@ -412,23 +412,15 @@ class Scheduler:
             self._voice.heard(decisions, now)
             yield 1 + len(decisions)
 
-    def _look_for_torn(self, now: float) -> None:
-        plans = self._world.plans
-        torn = {id for id, gang in self._cluster.accounts.active.items() if is_torn(gang, plans)}
-        self._torn = {id: self._torn.get(id, now) for id in sorted(torn)}
-
     def _give_up_torn(self, now: float) -> None:
         """A gang that cannot be made whole in time gives its places back."""
-        for id, since in list(self._torn.items()):
-            gang = self._cluster.gangs[id]
-            if not is_torn(gang, self._world.plans):
-                del self._torn[id]
-            elif now < since + PATIENCE:
-                self._rests.wake(id, since + PATIENCE)
-            else:
-                for task in [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]:
-                    self._cluster.assign(task, State.RELEASING, task.row)
-                    self._evict(task, f"{gang.namespace}/{gang.name} could not be made whole", now)
+        for gang, deadline in self._torn.judge(self._cluster.gangs, now):
+            if now < deadline:
+                self._rests.wake(gang.id, deadline)
+                continue
+            for task in [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]:
+                self._cluster.assign(task, State.RELEASING, task.row)
+                self._evict(task, f"{gang.namespace}/{gang.name} could not be made whole", now)
 
     def _evict(self, task: Task, why: str, now: float) -> None:
         self._world.leaving.add(task.id)

@@ -32,7 +32,8 @@ from podium.engine.scheduler import Errand, Scheduler
 from podium.engine.world import World
 from podium.kube.pod_resources import Amounts, amounts, pod_requests
 from podium.kube.resources import NODES, PODS, Resource
-from podium.kube.wire import Node, Pod
+from podium.kube.wire import Node, Pod, condition
+from podium.sim.histories.population import TAKING
 from podium.sim.histories.stage import Stage, Violation, Watcher
 from podium.sim.histories.wire import Call
 
@@ -186,6 +187,7 @@ class Invariants(Watcher):
         self._check_told(scheduler.world)
         self._check_afresh(scheduler)
         self._check_gangs()
+        self._check_room()
         self._check_words()
 
     def _check_told(self, world: World) -> None:
@@ -226,6 +228,45 @@ class Invariants(Watcher):
             evicted = any(pod_uid in self.evictions for pod_uid in self._uids_of(group.name))
             if group.name not in self._whole or evicted:
                 self._fail("I4", f"{group.name} has {bound} of at least {minimum} members bound at rest")
+
+    def _check_room(self) -> None:
+        """Nobody waits beside room: what is missing of a gang would find places, one after the other, by hand.
+
+        Asked of those that only room can keep waiting: nothing limits their queue, they may go to any plain node,
+        and no room is being kept for others.
+        """
+        pods = self._stage.pods.values()
+        if any(pod.status.nominated_node_name for pod in pods):
+            return
+        waiting: dict[str, list[Pod]] = {}
+        for pod in pods:
+            idle = not pod.spec.node_name and not pod.deleting and not pod.finished
+            plain = not (pod.spec.node_selector or pod.spec.scheduling_gates)
+            if idle and plain and pod.spec.scheduler_name == TAKING and self._queue_of(pod) not in self._limits:
+                waiting.setdefault(pod.annotations.get(GROUP_NAME) or pod.name, []).append(pod)
+        for name, members in waiting.items():
+            grouped = GROUP_NAME in members[0].annotations
+            needed = max(1, self._minimum(name) - self._members_bound(name)) if grouped else 1
+            if len(members) >= needed and self._fit_by_hand(members[:needed]):
+                self._fail("I7", f"{name} waits, and there is room for it")
+
+    def _fit_by_hand(self, pods: list[Pod]) -> bool:
+        free = {}
+        for name, node in self._stage.nodes.items():
+            ready = condition(node.status.conditions, "Ready")
+            well = ready is not None and ready.status == "True"
+            if well and not node.spec.taints and not node.spec.unschedulable:
+                used = self._used_on(name)
+                free[name] = {each: has - used[each] for each, has in amounts(node.status.allocatable).items()}
+        for pod in pods:
+            asked = {**self.asked(pod), "pods": 1}
+            fitting = (room for room in free.values() if all(room.get(each, 0) >= asked[each] for each in asked))
+            room = next(fitting, None)
+            if room is None:
+                return False
+            for each, amount in asked.items():
+                room[each] -= amount
+        return True
 
     def _check_words(self) -> None:
         """Whoever waits has been told why, or is behind a gate."""
