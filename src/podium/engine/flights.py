@@ -33,8 +33,8 @@ def outcome(error: Exception | None) -> Outcome:
 
 
 def is_no(error: Exception | None) -> bool:
-    """Whether a server will not do it.  What is gone, or is another object by now, is what was wanted."""
-    return isinstance(error, ApiError) and error.code < 500 and error.code not in (404, 409, 429)
+    """Whether a server will not do it.  What is not there any more is what was wanted."""
+    return isinstance(error, ApiError) and error.code < 500 and error.code not in (404, 429)
 
 
 def is_doubtful(error: Exception) -> bool:
