@@ -530,3 +530,39 @@ def test_the_fake_store_behaves_as_the_tests_of_histories_need_it() -> None:
     assert b'"continue":"102:1"' in body
     store.compact()
     assert store.page(Request("GET", "/", (("continue", "102:1"),)))[0] == 410
+
+
+# --- servers that are behind -------------------------------------------------------------------------------------
+
+
+def relisting() -> tuple[Reflector[Pod], Replay]:
+    """A reflector that has come to version 120, and has to list anew."""
+    reflector, replay = following(pod("old", 90), version=100)
+    replay(reflector.line(event("ADDED", pod("new", 120)), 1.0))
+    reflector.line(error_line(410, "Expired"), 2.0)
+    return reflector, replay
+
+
+def test_a_list_that_is_older_than_what_was_seen_is_refused() -> None:
+    reflector, replay = relisting()
+    asked(reflector, 2.0)
+    assert reflector.page(200, listing(110, pod("old", 90)), 2.0) == []
+    assert "behind" in reflector.trouble
+    assert reflector.version == "120"
+    assert paused(reflector, 2.0) > 0
+    asked(reflector, 40.0)
+    replay(reflector.page(200, listing(130, pod("new", 120)), 40.0))
+    assert {each.name for each in reflector.objects} == {"new"}
+    assert reflector.trouble == ""
+
+
+def test_a_server_that_stays_behind_was_restored() -> None:
+    reflector, _ = relisting()
+    now = 2.0
+    for _ in range(50):
+        asked(reflector, now)
+        if reflector.page(200, listing(110, pod("old", 90)), now):
+            break
+        now += paused(reflector, now)
+    assert {each.name for each in reflector.objects} == {"old"}
+    assert 100 < now < 200

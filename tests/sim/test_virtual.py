@@ -145,9 +145,23 @@ def test_a_node_that_falls_silent_keeps_its_pods_until_it_is_back(tmp_path: Path
     assert ends["gpu-001"] >= 200
 
 
+def test_binds_that_fail_and_take_their_time(tmp_path: Path) -> None:
+    slow = played(tmp_path, "- {at: 0, binds: {seconds: 2}}\n")
+    assert [pod.bound for pod in slow.pods] == [pytest.approx(2, abs=0.5)] * 2
+    failing = "- {at: 0, binds: {fail: 0.6, lose: 0.3, seconds: 0.5}}\n- {at: 100, binds: {}}\n"
+    bad = played(tmp_path, failing)
+    assert [pod.phase for pod in bad.pods] == ["Succeeded", "Succeeded"]
+    assert bad == played(tmp_path, failing)
+    assert bad.trace_hash != slow.trace_hash
+    restarted = played(tmp_path, "- {at: 0, binds: {seconds: 3}}\n- {at: 1, restart: true}\n")
+    assert [pod.phase for pod in restarted.pods] == ["Succeeded", "Succeeded"]
+
+
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
+        ("- {at: 1, binds: {fail: 2}}\n", r"\$.events\[1\].binds.fail: want a part from 0 to 1, got 2"),
+        ("- {at: 1, binds: {seconds: -1}}\n", r"binds.seconds: want none or more, got -1"),
         ("- {at: -1, restart: true}\n", r"\$.events\[1\].at: want seconds that are not negative, got -1"),
         ("- {at: 1, explode: true}\n", "Object contains unknown field `explode`"),
         ("- {at: 1, apply: [{apiVersion: v9, kind: Nothing}]}\n", "there is no kind 'Nothing' of 'v9'"),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.cli.sim_replay import replay_option
+
 if TYPE_CHECKING:
     from podium.core.profile import Profile
     from podium.sim.runs import Answer, Progress, Question
@@ -95,6 +97,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @sim.command("run")
+@replay_option
 @_options
 def run(**told: Any) -> None:
     """Run a trace under one profile.

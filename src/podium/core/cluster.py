@@ -312,6 +312,11 @@ class Cluster:
         return self._classes.values()
 
     @property
+    def nominees(self) -> list[Task]:
+        """The tasks that wait for a node which others are leaving."""
+        return [self.tasks[id] for id in self._nominations]
+
+    @property
     def promised(self) -> set[str]:
         """The gangs with tasks that wait for a node which others are leaving."""
         return {task.gang.id for tasks in self._nominees.values() for task in tasks.values()}

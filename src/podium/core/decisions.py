@@ -18,7 +18,7 @@ class Bind(msgspec.Struct, frozen=True):
 
 
 class Nominate(msgspec.Struct, frozen=True):
-    """A task waits for room on a node that others are leaving."""
+    """A task waits for room on a node that others are leaving; with no node, it does so no longer."""
 
     task: str
     node: str

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podium.core.budgets import Budgets
 from podium.core.candidates import Candidates
 from podium.core.cluster import Cluster
-from podium.core.decisions import Decision, Journal, QueueFault, Refuse
+from podium.core.decisions import Decision, Journal, Nominate, QueueFault, Refuse
 from podium.core.faults import failure_of
 from podium.core.model import Gang, State, Task
 from podium.core.panel import Enabled, Panel
@@ -108,6 +108,7 @@ class Session(Panel):
         for task in self.promised:
             self.cluster.nominate(task, self.cluster.nodes.name(task.row))
             self.cluster.assign(task, State.PENDING, -1)
+        self._release()
         if self._broken is not None:
             self._tell_waiting(self._broken)
         if self.paths:
@@ -125,6 +126,19 @@ class Session(Panel):
         the whole model to walk through and is not called often.
         """
         self.__dict__.clear()
+
+    def _release(self) -> None:
+        """A promise that was not made again is none any more: what it waited for is not to come."""
+        nominees = self.cluster.nominees
+        if not nominees:
+            return
+        own = {gang.id for gang in self.own}
+        kept = {task.id for task in self.promised}
+        kept.update(each.task for each in self.decisions if isinstance(each, Nominate))  # of gangs held to the end
+        for task in nominees:
+            if task.state is State.PENDING and task.gang.id in own and task.id not in kept:
+                self.cluster.nominate(task, "")
+                self.decisions.append(Nominate(task.id, ""))
 
     def take_decisions(self) -> list[Decision]:
         """What has been decided since the last time."""

@@ -35,7 +35,7 @@ from podium.embedded.log import MemoryLog, SqliteLog
 from podium.embedded.metrics import Metrics
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape, node_documents
-from podium.embedded.objects import Objects
+from podium.embedded.objects import Identities, Objects
 from podium.embedded.registry import Registry
 from podium.embedded.store import Store
 from podium.errors import StorageError
@@ -66,6 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     controllers: tuple[Controller, ...] = ()  # those of the API families
     machines: tuple[Machine, ...] = ()  # what decides beside the controllers: a scheduler
     views: Mapping[Resource, type[Object]] = {}  # the structs of the custom resources that these read
+    identities: Identities | None = None  # of new objects; random ones unless told
 
 
 class EmbeddedCluster:
@@ -120,7 +121,7 @@ class EmbeddedCluster:
             store,
             registry,
             time.time,
-            RandomIdentities(),
+            settings.identities or RandomIdentities(),
             settings.hooks,
             endpoints={"/metrics": metrics.answer},
         )
@@ -147,7 +148,7 @@ class EmbeddedCluster:
         """Controllers, kubelets and scheduler as one machine: they share one view of the cluster."""
         built_in = [*all_controllers(authority, self.api.registry.watchable), *simulated_kubelets()]
         manager = Manager([*built_in, *self._settings.controllers])
-        driver = Driver(
+        self.driver = driver = Driver(
             self.transport,
             Together(manager, *self._settings.machines),
             concurrency=_CONCURRENCY,

@@ -32,6 +32,22 @@ def outcome(error: Exception | None) -> Outcome:
     raise error  # a bug of ours, not an answer
 
 
+def is_no(error: Exception | None) -> bool:
+    """Whether a server will not do it.  What is not there any more is what was wanted."""
+    return isinstance(error, ApiError) and error.code < 500 and error.code not in (404, 429)
+
+
+def is_doubtful(error: Exception) -> bool:
+    """Whether it is worth asking again: nobody knows what became of it, or the server was busy."""
+    return outcome(error) is Outcome.UNKNOWN or (isinstance(error, ApiError) and error.code == 429)
+
+
+def wanted_pause(error: Exception | None) -> float:
+    """How many seconds the server has asked to be left alone for."""
+    seconds = error.details.get("retryAfterSeconds") if isinstance(error, ApiError) else None
+    return float(seconds) if isinstance(seconds, int | float) else 0.0
+
+
 class Bound(msgspec.Struct):
     """A bind under way: where to, for which plan, and how often it was in doubt."""
 

@@ -10,17 +10,19 @@ evicted: a gang at rest has no members bound, or enough.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 
 import msgspec
 
 from podium.core.model import HOLDING, Gang, State
+from podium.kube.times import parse_time
+from podium.kube.wire import Pod, condition
 
 PATIENCE = 30.0  # seconds that a half-bound gang may hold its places
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a bind belongs to: when it was decided, and with how many others."""
+    """What a bind belongs to: when it was made, and with how many others."""
 
     time: float
     members: int
@@ -31,15 +33,27 @@ def write_plan(gang: str, number: int, members: int, now: float) -> str:
     return f"{gang}/{int(now * 1000):x}.{number}/{members}"
 
 
-def read_plan(text: str) -> Plan | None:
-    """A plan from a pod.  Anybody can write annotations: what is no plan counts as none."""
+def read_plan(text: str, bound: float = 0.0) -> Plan | None:
+    """A plan from a pod.  Anybody can write annotations: what is no plan counts as none.
+
+    `bound` is when the pod was bound, by the server's clock.  That is the one by which pods are created, too; the
+    clock of the scheduler that made the plan may be another one.
+    """
     parts = text.rsplit("/", 2)
     if len(parts) != 3:
         return None
     try:
-        return Plan(int(parts[1].partition(".")[0], 16) / 1000, int(parts[2]))
+        return Plan(bound or int(parts[1].partition(".")[0], 16) / 1000, int(parts[2]))
     except ValueError:
         return None
+
+
+def bound_at(pod: Pod) -> float:
+    """When a pod got its node, as the server has written it; 0.0 if it has not."""
+    scheduled = condition(pod.status.conditions, "PodScheduled")
+    return (
+        parse_time(scheduled.last_transition_time) if scheduled is not None and scheduled.status == "True" else 0.0
+    )
 
 
 def is_torn(gang: Gang, plans: Mapping[str, Plan]) -> bool:
@@ -55,3 +69,31 @@ def is_torn(gang: Gang, plans: Mapping[str, Plan]) -> bool:
     if last is None:
         return False
     return any(task.state is State.PENDING and task.created <= last for task in gang.tasks.values())
+
+
+class Recovery:
+    """The gangs that are bound half, and since when."""
+
+    def __init__(self, plans: Mapping[str, Plan]) -> None:
+        self._plans = plans
+        self._since: dict[str, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._since)
+
+    @property
+    def gangs(self) -> Set[str]:
+        return self._since.keys()
+
+    def look(self, gangs: Mapping[str, Gang], now: float) -> None:
+        """Finds them among some gangs."""
+        torn = sorted(id for id, gang in gangs.items() if is_torn(gang, self._plans))
+        self._since = {id: self._since.get(id, now) for id in torn}
+
+    def judge(self, gangs: Mapping[str, Gang], now: float) -> Iterator[tuple[Gang, float]]:
+        """Those that are still so, each with when its time is over."""
+        for id, since in list(self._since.items()):
+            if is_torn(gangs[id], self._plans):
+                yield gangs[id], since + PATIENCE
+            else:
+                del self._since[id]

@@ -14,7 +14,6 @@ that a bind has been sent for; the bind's own answer, or the pod itself, does.
 
 from __future__ import annotations
 
-import heapq
 import logging
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -28,9 +27,11 @@ from podium.core.profile import Profile
 from podium.core.recount import recount
 from podium.engine import effects
 from podium.engine.attention import PACE, PATROL, Attention, Look
-from podium.engine.flights import Bound, Outcome, outcome, rest
+from podium.engine.flights import Bound, Outcome, is_doubtful, is_no, outcome, wanted_pause
 from podium.engine.prospects import Prospects
-from podium.engine.recovery import PATIENCE, is_torn, write_plan
+from podium.engine.recovery import Recovery, write_plan
+from podium.engine.rests import Rests
+from podium.engine.retries import Retries
 from podium.engine.tally import Tally
 from podium.engine.voice import Silence, Voice
 from podium.engine.volumes import Held, VolumeBinder, bind_timeout
@@ -48,6 +49,7 @@ log = logging.getLogger(__name__)
 PERIOD = 1.0
 CHECK_SECONDS = 300.0  # between two self-checks, at least
 _PORTION = 100  # gangs that are counted anew in one step of a turn
+_MOST_REFUSALS = 5  # of an eviction, before its victim is left where it is
 
 
 class Errand(Enum):
@@ -97,18 +99,33 @@ class Scheduler:
         self._plans = 0
         self._sent: dict[str, Bound] = {}  # binds under way, or held for volumes, by task
         self._binding = 0  # binds that have not been answered
-        self._failures: dict[str, int] = {}  # by gang
-        self._resting: dict[str, float] = {}  # gangs that are left alone until then
-        self._torn: dict[str, float] = {}  # half-bound gangs, since when
+        self._rests = Rests()
+        self._torn = Recovery(world.plans)
         self._check = check
         self._checked: float | None = None
         self._volumes = VolumeBinder(world)
-        self._timers: list[tuple[float, str]] = []
+        self._retries = Retries()
+        self._nominating: set[str] = set()  # tasks whose promise is being written
         self._out: list[Ticket] = []
 
     @property
     def resources(self) -> set[Resource]:
         return self._world.resources
+
+    @property
+    def world(self) -> World:
+        """What it knows."""
+        return self._world
+
+    @property
+    def under_way(self) -> Mapping[str, Bound]:
+        """Binds that have been sent and are not seen on their pods yet, by task."""
+        return self._sent
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything it was told has been taken in, and nothing is being tried."""
+        return self._turn is None and not self._inbox
 
     @property
     def turning(self) -> bool:
@@ -161,6 +178,8 @@ class Scheduler:
             self._inbox.append(news)
 
     def _observe(self, resource: Resource, obj: Object) -> None:
+        before = self._cluster.tasks.get(obj.uid) if self._rests else None
+        left = before.gang.id if before is not None else ""
         try:
             self._world.observe(resource, obj, self._sent)
         except Exception as error:
@@ -169,24 +188,34 @@ class Scheduler:
             self._world.blame(resource, obj, refuse(BAD_SPEC, field=resource.kind, detail=repr(error)))
         self._volumes.touched(resource, obj)
         task = self._cluster.tasks.get(obj.uid)
-        if task is not None and task.state not in (State.PENDING, State.BINDING):
+        if task is None:
+            return
+        if left:
+            self._rests.follow(left, task.gang.id)
+        if task.state not in (State.PENDING, State.BINDING):
             self._sent.pop(obj.uid, None)  # the pod itself tells where it is
 
     def _forget(self, resource: Resource, obj: Object) -> None:
         self._sent.pop(obj.uid, None)
         self._voice.forget(obj.uid)
+        self._retries.forget(obj.uid)
+        self._nominating.discard(obj.uid)
         self._world.forget(resource, obj)
         self._volumes.touched(resource, obj)
 
     def _answered(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None:
         errand = Errand(ticket.controller)
+        if errand is Errand.NOMINATE and (error is None or not is_doubtful(error)):
+            self._nominating.discard(ticket.key[1])
         task = self._cluster.tasks.get(ticket.key[1])
+        if error is None or (outcome(error) is Outcome.REFUSED and errand is not Errand.EVICT):
+            self._retries.settled(ticket)
         if errand is Errand.BIND:
-            self._bind_answered(ticket.key[1], task, outcome(error), now)
+            self._bind_answered(ticket.key[1], task, error, now)
         elif errand is Errand.ASK:
             self._question_answered(ticket, task, result, error, now)
         elif errand is Errand.VOLUME:
-            self._volume_answered(ticket, result, error)
+            self._volume_answered(ticket, result, error, now)
         elif errand is Errand.MARK and task is not None:
             # Whether the mark could be written or not, the room is needed.
             self._send(Errand.EVICT, task, effects.eviction(task))
@@ -195,13 +224,20 @@ class Scheduler:
             self._voice.answered(ticket.change, lost=busy or outcome(error) is Outcome.UNKNOWN)
         elif errand is Errand.UNGATE and isinstance(result, Pod):
             self._observe(PODS, result)
-        elif error is not None and outcome(error) is Outcome.UNKNOWN and task is not None:
-            self._send(errand, task, ticket.change)
+        elif errand is Errand.EVICT and task is not None and is_no(error):
+            # The others of its gang may be gone by now: it is asked more than once.
+            if self._retries.failures(ticket) < _MOST_REFUSALS:
+                self._retries.again(ticket, now)
+            else:
+                self._retries.settled(ticket)
+                self._stays(task)
+        elif error is not None and is_doubtful(error) and task is not None:
+            self._retries.again(ticket, now, wanted_pause(error))
         elif errand is Errand.UNGATE and error is not None and task is not None:
             task.quota_gate = QuotaGate.CLOSED  # it stands where it stood
 
-    def _bind_answered(self, id: str, task: Task | None, result: Outcome, now: float) -> None:
-        sent = self._sent.get(id)
+    def _bind_answered(self, id: str, task: Task | None, error: Exception | None, now: float) -> None:
+        sent, result = self._sent.get(id), outcome(error)
         self._binding -= 1
         self.tally.bind_answered(task, result, now)
         if task is not None and result is Outcome.DONE:
@@ -211,7 +247,7 @@ class Scheduler:
         if result is Outcome.DONE:
             if task.state is State.BINDING:
                 self._cluster.assign(task, State.BOUND, task.row)
-            self._failures.pop(task.gang.id, None)
+            self._rests.succeeded(task.gang.id)
             return
         if result is Outcome.UNKNOWN:
             sent.doubts += 1
@@ -221,7 +257,7 @@ class Scheduler:
         if task.state is State.BINDING:
             self._cluster.assign(task, State.PENDING, -1)
             self._world.news.room = True
-        self._leave_alone(task.gang, now)
+        self._rests.leave_alone(task.gang.id, now, wanted_pause(error))
 
     def _question_answered(
         self, ticket: Ticket, task: Task | None, pod: Object | None, error: Exception | None, now: float
@@ -232,30 +268,32 @@ class Scheduler:
             sent = self._sent.pop(task.id, None)
             self._world.reread(pod, self._sent)
             if sent is not None and task.state is State.PENDING:
-                self._leave_alone(task.gang, now)  # it was never bound: once more, a little later
+                self._rests.leave_alone(task.gang.id, now)  # it was never bound: once more, a little later
         elif outcome(error) is Outcome.UNKNOWN:
-            self._send(Errand.ASK, task, ticket.change)
+            self._retries.again(ticket, now, wanted_pause(error))
         else:
             self._sent.pop(task.id, None)
             self._cluster.remove_task(task.id)
             self._world.news.room = True
 
-    def _volume_answered(self, ticket: Ticket, result: Object | None, error: Exception | None) -> None:
+    def _stays(self, task: Task) -> None:
+        """A task may not be sent away.  Whoever wanted its room looks elsewhere, until the pod itself is news."""
+        self._world.leaving.discard(task.id)
+        pod = self._world.cache.find(PODS, Pod, (task.namespace, task.name))
+        if pod is not None and pod.uid == task.id:
+            self._world.reread(pod, self._sent)
+            task.preemptable = False
+        self._world.news.room = True
+
+    def _volume_answered(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None:
         change = ticket.change
         if outcome(error) is Outcome.UNKNOWN:
-            self._out.append(ticket)  # a second time it is refused, or does no harm
+            self._retries.again(ticket, now, wanted_pause(error))  # a second time it is refused, or does no harm
         elif isinstance(error, ApiError):
             assert isinstance(change, Patch)
             self._volumes.refused(change, error)
         elif result is not None:
             self._observe(change.resource, result)  # what others make of it must not be seen before it
-
-    def _leave_alone(self, gang: Gang, now: float) -> None:
-        count = self._failures.get(gang.id, 0)
-        self._failures[gang.id] = count + 1
-        until = now + rest(count)
-        self._resting[gang.id] = until
-        heapq.heappush(self._timers, (until, gang.id))
 
     # --- what to do --------------------------------------------------------------------------------------------
 
@@ -275,6 +313,7 @@ class Scheduler:
                 self._turn = None
             else:
                 left -= done
+        self._out += self._retries.take(now)
         if self._listed >= self.resources:
             self._voice.progress(now)
         for change in self._voice.take(now, binding=self._binding > 0):
@@ -286,9 +325,11 @@ class Scheduler:
         if self._out or self._inbox or self._turn is not None:
             return now
         times = [
-            self._voice.next_wake(now),
+            # Before everything has been listed there is nothing to say, whatever has been noted.
+            self._voice.next_wake(now) if self._listed >= self.resources else None,
             self._volumes.next_wake(now),
-            self._timers[0][0] if self._timers else None,
+            self._retries.next_wake,
+            self._rests.next_wake,
         ]
         if self._may_turn:
             self._attention.news.add(self._world.take_news())
@@ -307,11 +348,7 @@ class Scheduler:
         return any(gang.profile in self._profiles for gang in self._cluster.accounts.active.values())
 
     def _begin_turn(self, now: float) -> None:
-        while self._timers and self._timers[0][0] <= now:
-            until, gang = heapq.heappop(self._timers)
-            if self._resting.get(gang) == until:
-                del self._resting[gang]
-            self._world.news.gangs.add(gang)
+        self._world.news.gangs.update(self._rests.due(now))
         if not self._may_turn:
             return
         self._world.settle(self._sent)
@@ -347,16 +384,16 @@ class Scheduler:
         self._check_now_and_then(now)
         yield from self._cluster.settling(_PORTION)
         prospects = Prospects(self._cluster, self._profiles)
-        spared = self._attention.begin(look, self._cluster, now, prospects) | self._resting.keys()
+        spared = self._attention.begin(look, self._cluster, now, prospects) | self._rests.gangs
         active = self._cluster.accounts.active
         asked = [id for id, gang in active.items() if id not in spared and gang.profile in self._profiles]
         heads: dict[str, float] = {}
         for gang in (active[id] for id in asked):
             heads[gang.profile] = min(heads.get(gang.profile, now), gang.created)
         names = sorted(heads, key=lambda each: (heads[each], each))
-        self._look_for_torn(now)
+        self._torn.look(active, now)
         if self._torn:
-            others = self._cluster.gangs.keys() - (self._torn.keys() - self._resting.keys())
+            others = self._cluster.gangs.keys() - (self._torn.gangs - self._rests.gangs)
             for name in names:
                 yield from self._turn_of(name, others, now)
         for name in names:
@@ -375,24 +412,19 @@ class Scheduler:
             self._voice.heard(decisions, now)
             yield 1 + len(decisions)
 
-    def _look_for_torn(self, now: float) -> None:
-        plans = self._world.plans
-        torn = {id for id, gang in self._cluster.accounts.active.items() if is_torn(gang, plans)}
-        self._torn = {id: self._torn.get(id, now) for id in sorted(torn)}
-
     def _give_up_torn(self, now: float) -> None:
         """A gang that cannot be made whole in time gives its places back."""
-        for id, since in list(self._torn.items()):
-            gang = self._cluster.gangs[id]
-            if not is_torn(gang, self._world.plans):
-                del self._torn[id]
-            elif now < since + PATIENCE:
-                heapq.heappush(self._timers, (since + PATIENCE, id))
-            else:
-                for task in [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]:
-                    self._cluster.assign(task, State.RELEASING, task.row)
-                    why = f"{gang.namespace}/{gang.name} could not be made whole"
-                    self._send(Errand.MARK, task, effects.disruption_mark(task, why, now))
+        for gang, deadline in self._torn.judge(self._cluster.gangs, now):
+            if now < deadline:
+                self._rests.wake(gang.id, deadline)
+                continue
+            for task in [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]:
+                self._cluster.assign(task, State.RELEASING, task.row)
+                self._evict(task, f"{gang.namespace}/{gang.name} could not be made whole", now)
+
+    def _evict(self, task: Task, why: str, now: float) -> None:
+        self._world.leaving.add(task.id)
+        self._send(Errand.MARK, task, effects.disruption_mark(task, why, now))
 
     def _carry_out(self, decisions: list[Decision], now: float) -> None:
         placed: list[Task] = []
@@ -404,14 +436,20 @@ class Scheduler:
                 self._sent[task.id] = Bound(decision.node, plan)
                 placed.append(task)
             elif isinstance(decision, Evict):
-                task = self._cluster.tasks[decision.task]
-                self._send(Errand.MARK, task, effects.disruption_mark(task, decision.why, now))
+                self._evict(self._cluster.tasks[decision.task], decision.why, now)
             elif isinstance(decision, Nominate):
-                task = self._cluster.tasks[decision.task]
-                self._send(Errand.NOMINATE, task, effects.nomination(task, decision.node))
+                self._nominate(self._cluster.tasks[decision.task], decision.node)
             elif isinstance(decision, Ungate):
                 self._lift_gates(self._cluster.tasks[decision.task])
         self._bind(placed, now)
+
+    def _nominate(self, task: Task, node: str) -> None:
+        """A promise is made anew in every turn, and written when it is another one than the pod shows."""
+        pod = self._world.cache.find(PODS, Pod, (task.namespace, task.name))
+        shown = pod is not None and pod.status.nominated_node_name == node
+        if not shown or task.id in self._nominating:
+            self._nominating.add(task.id)
+            self._send(Errand.NOMINATE, task, effects.nomination(task, node))
 
     def _lift_gates(self, task: Task) -> None:
         pod = self._world.cache.find(PODS, Pod, (task.namespace, task.name))
@@ -469,7 +507,7 @@ class Scheduler:
             if pod is not None:
                 self._world.reread(pod, self._sent)
         self._world.news.room = True
-        self._leave_alone(gang, now)
+        self._rests.leave_alone(gang.id, now)
         if refusal is not None:
             self._voice.heard([Refuse(gang.id, refusal)], now)
 

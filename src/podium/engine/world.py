@@ -26,7 +26,7 @@ from podium.dialects.kubernetes.translate import PodReader
 from podium.engine.attention import News
 from podium.engine.effects import GANG_PLAN
 from podium.engine.flights import Bound
-from podium.engine.recovery import Plan, read_plan
+from podium.engine.recovery import Plan, bound_at, read_plan
 from podium.kube import resources as r
 from podium.kube.cache import Cache, Key, claims_of, key_of
 from podium.kube.resources import Resource
@@ -93,6 +93,7 @@ class World:
         self.reader = PodReader(marks, defaults, self.cache)
         self._priorities = Priorities()
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
+        self.leaving: set[str] = set()  # tasks that have been told to go, and do not show it yet
         self._profiles: dict[str, str] = {}  # of gangs, as their members say it
         self._group_facts: dict[str, GangFacts] = {}
         self._claiming: dict[str, Key] = {}  # pods that wait, and have claims
@@ -152,7 +153,9 @@ class World:
     def reread(self, pod: Pod, sent: Mapping[str, Bound]) -> None:
         """Takes a pod for what it is, also when nothing about it is new: a bind for it has been given up."""
         self.cache.apply(r.PODS, pod)
-        self._read_pod(pod, sent)
+        # The watch may have told of a newer one while the question was under way.
+        newest = self.cache.find(r.PODS, Pod, key_of(pod))
+        self._read_pod(newest if newest is not None else pod, sent)
 
     def forget(self, resource: Resource, obj: Object) -> None:
         """An object is gone: whatever it was, it may have been in somebody's way."""
@@ -163,6 +166,7 @@ class World:
         self.news.room = True
         if isinstance(obj, Pod):
             self.plans.pop(obj.uid, None)
+            self.leaving.discard(obj.uid)
             self._claiming.pop(obj.uid, None)
             self.refused.pop(obj.uid, None)
             task = self.cluster.tasks.get(obj.uid)
@@ -199,11 +203,19 @@ class World:
             # volumes that the task was promised, whatever its claims look like by now.
             constraints = known.cls.constraints if known is not None else task.constraints
             task = msgspec.structs.replace(task, state=State.BINDING, node=bound.node, constraints=constraints)
+        if task.id in self.leaving:
+            if task.state in HOLDING:
+                # Told to go, though nothing of it is to be seen yet: whoever comes for its room must not send
+                # others away as well.
+                task = msgspec.structs.replace(task, state=State.RELEASING)
+            else:
+                self.leaving.discard(task.id)
         if pod.spec.volumes:
             self._follow_claims(pod, known is None, waits=task.state is State.PENDING)
-        plan = read_plan(pod.annotations.get(GANG_PLAN, ""))
-        if plan is not None:
-            self.plans[pod.uid] = plan
+        if GANG_PLAN in pod.annotations and pod.uid not in self.plans:
+            plan = read_plan(pod.annotations[GANG_PLAN], bound_at(pod))
+            if plan is not None:
+                self.plans[pod.uid] = plan
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
         before = _standing(known)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -22,6 +21,7 @@ from functools import partial
 import msgspec
 
 from podium.kube.changes import Create, CreateKeyPair, Delete, request_of, with_keys
+from podium.kube.clock import SteadyClock
 from podium.kube.controller import Ticket
 from podium.kube.deltas import Deleted, Delta, Undecodable
 from podium.kube.keys import new_key_pair
@@ -58,7 +58,7 @@ class Driver:
         *,
         concurrency: int = 16,
         custom_resources: bool = False,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         views: Mapping[Resource, type[Object]] | None = None,
         advice: Mapping[Resource, str] | None = None,
     ) -> None:
@@ -74,7 +74,7 @@ class Driver:
         self._machine = machine
         self._concurrency = concurrency
         self._custom_resources = custom_resources
-        self._clock = clock
+        self._clock = clock or SteadyClock()
         self._inbox: deque[Callable[[], None]] = deque()
         self._queue: asyncio.Queue[Ticket] = asyncio.Queue()
         self._in_flight = 0
@@ -125,19 +125,18 @@ class Driver:
                     self._answered.clear()
                     await self._answered.wait()
 
-    async def idle(self, quiet: float = 0.05) -> None:
-        """Until there has been nothing to do for `quiet` seconds and nothing is due.  For tests."""
+    async def idle(self, quiet: float = 0.05, within: float = 0.0) -> None:
+        """Until there has been nothing to do for `quiet` seconds and nothing is due `within` some.  For tests."""
         seen = -1
-        while seen != self._turns or not self._resting:
+        while seen != self._turns or not self._rests(within):
             seen = self._turns
             await asyncio.sleep(quiet)
 
-    @property
-    def _resting(self) -> bool:
+    def _rests(self, within: float) -> bool:
         now = self._clock()
         wake = self._machine.next_wake(now)
         busy = self._inbox or self.waiting
-        return not busy and self.synced and (wake is None or wake > now)
+        return not busy and self.synced and (wake is None or wake > now + within)
 
     # --- the machine's side --------------------------------------------------------------------------------
 
@@ -265,7 +264,7 @@ class Driver:
             change = with_keys(change, await asyncio.to_thread(new_key_pair))  # it takes a tenth of a second
         response = await self._transport.request(request_of(change))
         if not 200 <= response.status < 300:
-            raise error_from_body(response.status, response.body)
+            raise error_from_body(response.status, response.body, response.header("Retry-After"))
         if isinstance(change, Delete):
             answered = self._read(change.resource, response) if change.name else None
             return answered if answered is not None and _is_held(answered) else None

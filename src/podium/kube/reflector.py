@@ -14,6 +14,9 @@ The rules, in the order in which a cluster teaches them:
 - The watch starts at the list's version and resumes from the last version seen, moved on by bookmarks.
 - A version that is gone (410, Expired) or that the server has not reached (it was restored from a backup) means
   a new list; the difference to what was known is told, including the objects that vanished in the gap.
+- A list that is older than what was seen comes from a server that lags behind the one before, and would bring
+  back what is gone and hide what is new.  It is refused, and asked for again until it is new enough.  A server
+  that stays behind for minutes has been restored from a backup: then it is the truth.
 - Other failures mean waiting, longer each time, and then going on from where we were.
 - A kind that the server does not have (404) is an empty kind, and asked for again later; if it had objects, they
   are gone.  A kind that we may not see (403) does not hold anybody up either, but what was known stays: servers
@@ -42,6 +45,7 @@ PAGE_SIZE = 500
 WATCH_SECONDS = (300.0, 600.0)  # spread, so that not all watches of all clients end together
 STALL_SECONDS = 90.0  # servers send a bookmark about once a minute
 ABSENT_SECONDS = 30.0
+BEHIND_SECONDS = 120.0
 # A kind that was just defined is served a moment later: so often it is looked for again, a second apart.
 HOPES = 10
 SHORT_WATCH_SECONDS = 1.0
@@ -124,6 +128,7 @@ class Reflector(Generic[T]):
         self._more = ""
         self._paged = True
         self._newest = False  # the next list must not be content with a cache
+        self._behind_since: float | None = None  # since when lists are older than what was seen
         # The watch under way.
         self._watch: Request | None = None
         self._opened_at = 0.0
@@ -191,6 +196,8 @@ class Reflector(Generic[T]):
             page = self._reader.page(body)
         except msgspec.DecodeError as error:
             self._fail(f"the list cannot be read: {error}", now)
+            return []
+        if self._is_behind(page.version, now):
             return []
         self._entries += page.entries
         self._more = page.more
@@ -311,6 +318,20 @@ class Reflector(Generic[T]):
             self._set_aside(error.message, now)
         else:
             self._fail(error.message, now, _retry_after(error))
+
+    def _is_behind(self, version: str, now: float) -> bool:
+        """Whether a list is older than what has been seen: it is asked for again, later."""
+        if not (version.isdigit() and self.version.isdigit() and int(version) < int(self.version)):
+            self._behind_since = None
+            return False
+        if self._behind_since is None:
+            self._behind_since = now
+        elif now - self._behind_since >= BEHIND_SECONDS:
+            self._behind_since = None
+            return False
+        self._restart_list()
+        self._fail(f"the server is behind: it lists version {version}, and {self.version} has been seen", now)
+        return True
 
     def _restart_list(self) -> None:
         self._entries = []

@@ -47,8 +47,18 @@ def status_document(error: ApiError) -> dict[str, Any]:
     return document
 
 
-def error_from_body(code: int, body: bytes) -> ApiError:
-    """The ApiError that a non-2xx answer stands for; a body that is no Status is quoted."""
+def error_from_body(code: int, body: bytes, retry_after: str = "") -> ApiError:
+    """The ApiError that a non-2xx answer stands for; a body that is no Status is quoted.
+
+    `retry_after` is the header of that name: whoever turns a request away before looking at it has no Status.
+    """
+    error = _from_body(code, body)
+    if retry_after.isdigit():
+        error.details.setdefault("retryAfterSeconds", int(retry_after))
+    return error
+
+
+def _from_body(code: int, body: bytes) -> ApiError:
     try:
         document = msgspec.json.decode(body)
     except msgspec.DecodeError:

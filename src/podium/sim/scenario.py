@@ -16,6 +16,8 @@
       recover: gpu-001
     - at: 700
       restart: true               # the scheduler and all controllers end and begin anew
+    - at: 800
+      binds: {fail: 0.3, lose: 0.1, seconds: 2}   # from now on binds fail, are not answered, and take their time
 
 Pods run as long as their annotation podium.dev/run-seconds says, or until they are deleted.
 """
@@ -38,6 +40,7 @@ from podium.embedded.nodes.shapes import Shape, node_documents
 from podium.errors import ApiError, UsageError
 from podium.kube.resources import NODES, PODS, Resource
 from podium.kube.wire import Object, Pod
+from podium.sim.binds import Binds, BindTrouble
 from podium.sim.virtual import VirtualCluster
 
 Document = dict[str, Any]
@@ -62,6 +65,7 @@ class Happening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fail: str = ""
     recover: str = ""
     restart: bool = False
+    binds: Binds | None = None
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +74,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nodes: list[Shape] = []
     events: list[Happening] = []
     until: float | None = None
+    seed: int = 42  # of everything random in it
 
 
 class PodResult(msgspec.Struct):
@@ -112,6 +117,9 @@ def read_scenario(path: Path) -> Scenario:
     for number, each in enumerate(scenario.events):
         if each.at < 0:
             raise UsageError(f"{path}: $.events[{number}].at: want seconds that are not negative, got {each.at:g}")
+        wrong = each.binds.complaint() if each.binds is not None else ""
+        if wrong:
+            raise UsageError(f"{path}: $.events[{number}].binds.{wrong}")
     return scenario
 
 
@@ -138,6 +146,7 @@ class Stage:
         self._scenario = scenario
         self._path = path
         self.cluster = VirtualCluster(profiles, DIALECTS)
+        self._trouble = BindTrouble(scenario.seed)
         self._pods: dict[str, PodResult] = {}
         self.cluster.listeners.append(self._heard)
         for document in node_documents(scenario.nodes, self.cluster.now):
@@ -180,6 +189,9 @@ class Stage:
             raise UsageError(f"{place}: {error}") from None
         if each.restart:
             self.cluster.restart()
+        if each.binds is not None:
+            self._trouble.binds = each.binds
+            self.cluster.bind_trouble = self._trouble
 
     def _mark(self, node: str, value: str | None) -> None:
         self.cluster.patch(NODES, "", node, {"metadata": {"annotations": {FAIL: value}}})

@@ -15,6 +15,7 @@ import hashlib
 import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -29,8 +30,8 @@ from podium.embedded.kinds import builtin_kinds
 from podium.embedded.log import MemoryLog
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.registry import Registry
-from podium.embedded.store import Store, Write
-from podium.engine.scheduler import PERIOD, Scheduler
+from podium.embedded.store import Record, Store, Write
+from podium.engine.scheduler import PERIOD, Errand, Scheduler
 from podium.engine.world import World
 from podium.errors import ApiError, PodiumError, UsageError
 from podium.kube.changes import Change, Create, CreateKeyPair, Delete, KeyPair, Patch, request_of, with_keys
@@ -40,6 +41,7 @@ from podium.kube.resources import PODS, Resource
 from podium.kube.status import error_from_body
 from podium.kube.transport import Response
 from podium.kube.wire import Object, Pod, struct_of
+from podium.sim.binds import BindTrouble
 
 Document = dict[str, Any]
 Event = Callable[[], None]
@@ -81,14 +83,17 @@ class VirtualCluster:
         controllers: bool = True,
         quiet: bool = False,
         period: float = PERIOD,
+        turns: int | None = None,
     ) -> None:
         """`controllers` are the built-in ones and those of the dialects; a replay of bare pods needs none.
 
-        A `quiet` scheduler writes no words on objects, only what it does.  `period` is the scheduler's.
+        A `quiet` scheduler writes no words on objects, only what it does.  `period` is the scheduler's;
+        `turns` limits how often it looks, until it is restarted: with none it is held.
         """
         self.now = BEGIN
         self.listeners: list[Listener] = []
         self.refused = 0  # writes that the API did not take
+        self.bind_trouble: BindTrouble | None = None  # what binds meet on their way
         self._dialects = tuple(dialects)
         self._profiles = dict(profiles)
         self._controllers = controllers
@@ -105,15 +110,16 @@ class VirtualCluster:
         bootstrap(self._api.objects, _PORT)
         for dialect in self._dialects:
             install(self._api.objects, (*dialect.documents(), *dialect.objects))
-        self.restart()
+        self.restart(turns)
 
-    def restart(self) -> None:
+    def restart(self, turns: int | None = None) -> None:
         """All processes but the API begin anew: they know what stands in it."""
         self._tell()  # for those that listen
         self.world = World(self._dialects)
         self.scheduler = Scheduler(
             self.world,
             self._profiles,
+            turns,
             period=self._period,
             patrol=math.inf,
             check=math.inf,
@@ -179,6 +185,14 @@ class VirtualCluster:
 
     def patch(self, resource: Resource, namespace: str, name: str, patch: Document) -> None:
         self._write(Patch(resource, namespace, name, patch))
+
+    def carry_out(self, change: Change) -> None:
+        """Any write.  ApiError is the API's own."""
+        self._write(change)
+
+    def records(self, resource: Resource) -> Iterable[Record]:
+        """What stands in the API, in the order of names."""
+        return self._store.scan(resource)
 
     # --- time --------------------------------------------------------------------------------------------------
 
@@ -256,6 +270,9 @@ class VirtualCluster:
         return decoder.decode(data)
 
     def _carry_out(self, ticket: Ticket) -> None:
+        if self.bind_trouble is not None and ticket.controller == Errand.BIND.value:
+            self.at(self.elapsed + self.bind_trouble.seconds, partial(self._bind, ticket, self._machine))
+            return
         result: Object | None = None
         failure: Exception | None = None
         try:
@@ -264,6 +281,20 @@ class VirtualCluster:
             self.refused += 1
             failure = error
         self._machine.done(ticket, result, failure, self.now)
+
+    def _bind(self, ticket: Ticket, sender: Machine) -> None:
+        """A bind that may meet trouble.  Whoever sent it may be gone when it is answered."""
+        assert self.bind_trouble is not None
+        failure = self.bind_trouble.before()
+        if failure is None:
+            try:
+                self._write(ticket.change)
+            except ApiError as error:
+                failure = error
+            failure = self.bind_trouble.after() or failure
+        self.refused += failure is not None
+        if sender is self._machine:
+            sender.done(ticket, None, failure, self.now)
 
     def _write(self, change: Change) -> Object | None:
         """Sends a change to the API: the object as it answers."""

@@ -1,0 +1,121 @@
+"""Binds whose answers are lost, and binds that fail."""
+
+from __future__ import annotations
+
+from podium.engine.flights import rest
+from podium.engine.scheduler import Errand
+from podium.errors import ApiError, TransportError
+from podium.sim.binds import failure
+from podium.sim.draw import Draw
+from podium.sim.histories.fault import Fault
+from podium.sim.histories.stage import Watcher
+from podium.sim.histories.wire import Call, Trouble
+
+_LIKELY = 0.3
+
+
+class Lossy(Trouble):
+    """Some binds are carried out, and nobody hears of it."""
+
+    def __init__(self, draw: Draw, likely: float = _LIKELY) -> None:
+        self._draw = draw
+        self._likely = likely
+        self.lost: set[str] = set()  # pods
+
+    def after(self, call: Call) -> Exception | None:
+        if call.errand != Errand.BIND.value or not self._draw.chance(self._likely):
+            return None
+        self.lost.add(call.ticket.key[1])
+        return TransportError("the connection was reset")
+
+
+class LostAnswers(Fault):
+    """The pod is asked for how it stands, counted once, and never bound again."""
+
+    number = 5
+    name = "bind answers lost after the commit"
+
+    def arrange(self) -> None:
+        self._lossy = Lossy(self.draw)
+        self._asked = Asked(self._lossy)
+        self.stage.wire.troubles.append(self._lossy)
+        self.stage.watchers.append(self._asked)
+
+    def verify(self) -> None:
+        for uid in sorted(self._lossy.lost):
+            self.expect(
+                self.rules.binds[uid] == 1, f"pod {uid} was bound, and was sent {self.rules.binds[uid]} binds"
+            )
+            self.expect(
+                uid in self._asked.about, f"nobody asked how pod {uid} stands, whose bind was not answered"
+            )
+
+
+class Asked(Watcher):
+    """Notes which of the pods whose binds were not answered have been asked about, or were seen before that."""
+
+    def __init__(self, lossy: Lossy) -> None:
+        self.about: set[str] = set()
+        self._lossy = lossy
+
+    def sent(self, call: Call) -> None:
+        if call.errand == Errand.ASK.value:
+            self.about.add(call.ticket.key[1])
+
+    def answered(self, call: Call, error: Exception | None) -> None:
+        if call.errand == Errand.BIND.value and call.ticket.key[1] in self._lossy.lost:
+            self.about.add(call.ticket.key[1])
+
+
+class Failing(Trouble):
+    """Some binds are refused or not answered, before or after they were carried out."""
+
+    def __init__(self, draw: Draw, likely: float = _LIKELY) -> None:
+        self._draw = draw
+        self._likely = likely
+
+    def before(self, call: Call) -> Exception | None:
+        if call.errand != Errand.BIND.value or not self._draw.chance(self._likely):
+            return None
+        return failure(self._draw)
+
+
+class Attempts(Watcher):
+    """When binds of each pod failed, with how long nobody should have tried again."""
+
+    def __init__(self, fault: Fault) -> None:
+        self._fault = fault
+        self._failures: dict[str, int] = {}
+        self._until: dict[str, float] = {}
+        self.worst = 0
+
+    def sent(self, call: Call) -> None:
+        if call.errand != Errand.BIND.value:
+            return
+        pod = call.ticket.key[1]
+        until = self._until.pop(pod, 0.0)
+        # A clock of a whole step may end a little early by rounding.
+        self._fault.expect(
+            self._fault.stage.elapsed >= until - 0.01, f"pod {pod} is tried again before {until:.3f} s"
+        )
+
+    def answered(self, call: Call, error: Exception | None) -> None:
+        if call.errand != Errand.BIND.value or error is None:
+            return
+        pod = call.ticket.key[1]
+        count = self._failures[pod] = self._failures.get(pod, 0) + 1
+        self.worst = max(self.worst, count)
+        asked = error.details.get("retryAfterSeconds", 0) if isinstance(error, ApiError) else 0
+        self._until[pod] = self._fault.stage.elapsed + max(float(asked), rest(0))
+
+
+class FailedBinds(Fault):
+    """Nobody is tried again before the back-off is over, or before the server said; gangs end whole or wait."""
+
+    number = 6
+    name = "binds that fail"
+
+    def arrange(self) -> None:
+        self._attempts = Attempts(self)
+        self.stage.wire.troubles.append(Failing(self.draw))
+        self.stage.watchers.append(self._attempts)

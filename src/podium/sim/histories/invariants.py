@@ -1,0 +1,383 @@
+"""What must hold in every history, checked after every step.
+
+    I1  no bind gives a node more than it has, counting everything on it that has not ended
+    I2  a pod is bound once, to the node that stands on it from then on
+    I3  in the scheduler's model a pod that is not bound or being bound holds nothing; one that is holds its share
+    I4  at rest a gang has no members bound, or its minimum; one that was whole may have lost some
+    I5  no bind gives a queue more than its capability, and the sums of queues are those of their tasks
+    I6  the model is what the objects say that the scheduler has been told; at rest, what stands in the API
+    I7  with nothing more coming, the cluster comes to rest, and a scheduler that starts anew finds nothing to do
+    I8  the same seed gives the same history (see `run`)
+
+What is expected is worked out from the API's own objects and compared with the model; nothing that the scheduler
+has summed up is used for it.  Where the model must differ for a while, it has to have a request under way that
+says so: a bind, or an eviction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import msgspec
+
+from podium.core.cluster import Cluster
+from podium.core.model import HOLDING, ON_NODE, State, Task
+from podium.core.recount import recount
+from podium.dialects.kubernetes.translate import state_of
+from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, QUEUE_NAME, QUEUES
+from podium.dialects.volcano.types import PodGroup, Queue
+from podium.embedded.store import Record
+from podium.engine.scheduler import Errand, Scheduler
+from podium.engine.world import World
+from podium.kube.pod_resources import Amounts, amounts, pod_requests
+from podium.kube.resources import NODES, PODS, Resource
+from podium.kube.wire import Node, Pod, condition
+from podium.sim.histories.population import TAKING
+from podium.sim.histories.stage import Stage, Violation, Watcher
+from podium.sim.histories.wire import Call
+
+_FEW_PODS = 60
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A node as the scheduler knew it when it sent a bind."""
+
+    uid: str
+    room: Amounts
+
+
+class Invariants(Watcher):
+    """Looks at everything.  A rule that is broken raises Violation."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.binds: Counter[str] = Counter()  # requests to bind, by pod
+        self.evictions: dict[str, float] = {}  # pods that the scheduler has told to go, by uid, and when
+        self.checks = 0
+        self._unseen = 0  # steps since the last look
+        self._stage = stage
+        self._limits: dict[str, Amounts] = {}
+        self._homes: dict[str, str] = {}  # where a pod was bound, by uid
+        self._seen: dict[str, Seen] = {}  # by the uid of a pod under way
+        self._requests: dict[str, Amounts] = {}
+        self._whole: set[str] = set()  # groups that have had their minimum bound
+
+    def limit(self, limits: Mapping[str, Amounts]) -> None:
+        """These queues may not hold more than that."""
+        self._limits = dict(limits)
+
+    # --- what happens ---------------------------------------------------------------------------
+
+    def sent(self, call: Call) -> None:
+        if call.errand == Errand.BIND.value:
+            uid = call.ticket.key[1]
+            self.binds[uid] += 1
+            scheduler = self._scheduler(call.process)
+            target = call.ticket.change.document["target"]["name"]  # type: ignore[union-attr]
+            node = scheduler.world.cache.find(NODES, Node, ("", target)) if scheduler is not None else None
+            if node is not None:
+                self._seen[uid] = Seen(node.uid, amounts(node.status.allocatable))
+        elif call.errand == Errand.EVICT.value:
+            self.evictions.setdefault(call.ticket.key[1], self._stage.elapsed)
+
+    def written(self, resource: Resource, record: Record, gone: bool) -> None:
+        if resource != PODS:
+            return
+        if gone:
+            self._requests.pop(record.uid, None)
+            return
+        pod = self._stage.pods[record.key]
+        home, node = self._homes.get(pod.uid, ""), pod.spec.node_name
+        if node == home:
+            return
+        if home:
+            self._fail("I2", f"pod {pod.name} was on {home} and is on {node or 'none'}")
+        self._homes[pod.uid] = node
+        if self.binds[pod.uid]:
+            self._bound(pod)
+
+    def _bound(self, pod: Pod) -> None:
+        """A bind of the scheduler's has been carried out."""
+        node, seen = self._stage.nodes.get(pod.spec.node_name), self._seen.pop(pod.uid, None)
+        asked = {**self.asked(pod), "pods": 1}
+        used = self._used_on(pod.spec.node_name)
+        now = amounts(node.status.allocatable) if node is not None else {}
+        for name in asked:
+            # A node may shrink or be replaced while a bind is under way; nobody can know that.
+            room = max(now.get(name, 0), seen.room.get(name, 0) if seen is not None else 0)
+            if used.get(name, 0) > room:
+                self._fail(
+                    "I1", f"{pod.name} brings {pod.spec.node_name} to {used[name]} {name}, and it has {room}"
+                )
+        self._check_queue(pod, asked)
+        name = pod.annotations.get(GROUP_NAME, "")
+        if name and self._members_bound(name) >= self._minimum(name):
+            self._whole.add(name)
+
+    def _check_queue(self, pod: Pod, asked: Amounts) -> None:
+        name = self._queue_of(pod)
+        limit = self._limits.get(name)
+        if limit is None:
+            return
+        held: Counter[str] = Counter()
+        for other in self._stage.pods.values():
+            if _holds(other) and not other.deleting and self._queue_of(other) == name:
+                held.update(self.asked(other))
+        for resource, most in limit.items():
+            if resource in asked and held[resource] > most:
+                self._fail("I5", f"{pod.name} brings queue {name} to {held[resource]} {resource} of {most}")
+
+    # --- after every step ---------------------------------------------------------------------------
+
+    def stepped(self) -> None:
+        for process, scheduler in self._stage.schedulers:
+            if process.busy and scheduler.settled:
+                # A look costs as much as there is to look at: where that is a lot, not every step gets one.
+                self._unseen += 1
+                if self._unseen * _FEW_PODS >= len(self._stage.pods):
+                    self._unseen = 0
+                    self.checks += 1
+                    self._check_model(scheduler)
+
+    def _check_model(self, scheduler: Scheduler) -> None:
+        """I3, I5 and I6 against what the scheduler has been told."""
+        world, under_way = scheduler.world, scheduler.under_way
+        cluster = world.cluster
+        pods = {pod.uid: pod for pod in world.cache.all(PODS) if isinstance(pod, Pod)}
+        if pods.keys() != cluster.tasks.keys():
+            self._fail(
+                "I6", f"the model has other pods than were told: {sorted(pods.keys() ^ cluster.tasks.keys())}"
+            )
+        for uid, pod in pods.items():
+            task = cluster.tasks[uid]
+            state, node = state_of(pod), pod.spec.node_name
+            sent = under_way.get(uid)
+            allowed: tuple[State, ...] = (state,)
+            if sent is not None and state is State.PENDING:
+                allowed, node = (State.BINDING, State.BOUND), sent.node
+            elif uid in world.leaving and state in HOLDING:
+                allowed = (State.RELEASING,)
+            if task.state not in allowed:
+                self._fail("I3", f"{pod.name} is {task.state.name} in the model, not {allowed[0].name}")
+            row = cluster.nodes.rows.get(node, -1) if task.state in ON_NODE else -1
+            if task.row != row:
+                self._fail("I3", f"{pod.name} holds row {task.row} in the model, not {row} ({node or 'no node'})")
+        wrong = recount(cluster)
+        if wrong:
+            self._fail("I5", f"{wrong} sums of nodes or queues are not those of their tasks")
+        for name, row in cluster.nodes.rows.items():
+            node_told = world.cache.find(NODES, Node, ("", name))
+            facts = cluster.nodes.facts[row]
+            if node_told is None or facts is None or facts.uid != node_told.uid:
+                self._fail("I6", f"the model's node {name} is another one than was told")
+
+    # --- at rest ---------------------------------------------------------------------------
+
+    def at_rest(self) -> None:
+        """Nothing more is coming, and all watches have told what they had to."""
+        running = self._stage.schedulers
+        if len(running) != 1:
+            self._fail("I7", f"{len(running)} schedulers run at the end")
+        _, scheduler = running[0]
+        if scheduler.under_way:
+            self._fail("I3", f"binds are still under way at rest: {sorted(scheduler.under_way)}")
+        if scheduler.world.leaving:
+            self._fail("I3", f"evictions are still under way at rest: {sorted(scheduler.world.leaving)}")
+        self._check_model(scheduler)
+        self._check_told(scheduler.world)
+        self._check_afresh(scheduler)
+        self._check_gangs()
+        self._check_room()
+        self._check_words()
+
+    def _check_told(self, world: World) -> None:
+        for resource in sorted(world.resources, key=lambda each: each.plural):
+            there = {(each.namespace, each.name): each for each in self._stage.server.objects(resource)}
+            known = {(each.namespace, each.name): each for each in world.cache.all(resource)}
+            for key in there.keys() | known.keys():
+                one, other = there.get(key), known.get(key)
+                if one is None or other is None or _version(one) != _version(other):
+                    what = "was never told of" if other is None else "is gone" if one is None else "has changed"
+                    self._fail("I6", f"{resource.kind} {key[1]} {what}, and the scheduler does not know")
+
+    def _check_afresh(self, scheduler: Scheduler) -> None:
+        """The model against one that is made from the API now."""
+        afresh = World(self._stage.dialects)
+        for resource in sorted(afresh.resources, key=lambda each: each.plural):
+            for obj in self._stage.server.objects(resource):
+                afresh.observe(resource, obj, {})
+        afresh.settle({})
+        afresh.cluster.settle()
+        cluster = scheduler.world.cluster
+        cluster.settle()
+        for what, tell in (("tasks", _tasks), ("rooms", _rooms), ("queues", _queues)):
+            ours, theirs = tell(cluster), tell(afresh.cluster)
+            if ours != theirs:
+                different = sorted(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
+                first = different[0]
+                self._fail(
+                    "I6", f"{what} differ from a fresh count: {first} {ours.get(first)} not {theirs.get(first)}"
+                )
+
+    def _check_gangs(self) -> None:
+        for group in self._stage.server.objects(PODGROUPS):
+            assert isinstance(group, PodGroup)
+            bound, minimum = self._members_bound(group.name), group.spec.min_member
+            if not 0 < bound < minimum:
+                continue
+            evicted = any(pod_uid in self.evictions for pod_uid in self._uids_of(group.name))
+            if group.name not in self._whole or evicted:
+                self._fail("I4", f"{group.name} has {bound} of at least {minimum} members bound at rest")
+
+    def _check_room(self) -> None:
+        """Nobody waits beside room: what is missing of a gang would find places, one after the other, by hand.
+
+        Asked of those that only room can keep waiting: nothing limits their queue, they may go to any plain node,
+        and no room is being kept for others.
+        """
+        pods = self._stage.pods.values()
+        if any(pod.status.nominated_node_name for pod in pods):
+            return
+        waiting: dict[str, list[Pod]] = {}
+        for pod in pods:
+            idle = not pod.spec.node_name and not pod.deleting and not pod.finished
+            plain = not (pod.spec.node_selector or pod.spec.scheduling_gates)
+            if idle and plain and pod.spec.scheduler_name == TAKING and self._queue_of(pod) not in self._limits:
+                waiting.setdefault(pod.annotations.get(GROUP_NAME) or pod.name, []).append(pod)
+        for name, members in waiting.items():
+            grouped = GROUP_NAME in members[0].annotations
+            needed = max(1, self._minimum(name) - self._members_bound(name)) if grouped else 1
+            if len(members) >= needed and self._fit_by_hand(members[:needed]):
+                self._fail("I7", f"{name} waits, and there is room for it")
+
+    def _fit_by_hand(self, pods: list[Pod]) -> bool:
+        free = {}
+        for name, node in self._stage.nodes.items():
+            ready = condition(node.status.conditions, "Ready")
+            well = ready is not None and ready.status == "True"
+            if well and not node.spec.taints and not node.spec.unschedulable:
+                used = self._used_on(name)
+                free[name] = {each: has - used[each] for each, has in amounts(node.status.allocatable).items()}
+        for pod in pods:
+            asked = {**self.asked(pod), "pods": 1}
+            fitting = (room for room in free.values() if all(room.get(each, 0) >= asked[each] for each in asked))
+            room = next(fitting, None)
+            if room is None:
+                return False
+            for each, amount in asked.items():
+                room[each] -= amount
+        return True
+
+    def _check_words(self) -> None:
+        """Whoever waits has been told why, or is behind a gate."""
+        for pod in self._stage.pods.values():
+            if (
+                pod.spec.node_name
+                or pod.deleting
+                or pod.finished
+                or pod.spec.scheduler_name not in self._stage.profiles
+            ):
+                continue
+            told = next((each for each in pod.status.conditions or () if each.type == "PodScheduled"), None)
+            if told is None or told.status != "False" or not told.message:
+                self._fail("I7", f"{pod.name} waits, and nobody has said why")
+
+    # --- the API's own numbers ---------------------------------------------------------------------------
+
+    def asked(self, pod: Pod) -> Amounts:
+        found = self._requests.get(pod.uid)
+        if found is None:
+            found = self._requests[pod.uid] = pod_requests(pod.spec)
+        return found
+
+    def _used_on(self, node: str) -> Counter[str]:
+        used: Counter[str] = Counter()
+        for pod in self._stage.pods.values():
+            if pod.spec.node_name == node and not pod.finished:
+                used.update(self.asked(pod))
+                used["pods"] += 1
+        return used
+
+    def _members(self, name: str) -> list[Pod]:
+        return [pod for pod in self._stage.pods.values() if pod.annotations.get(GROUP_NAME) == name]
+
+    def _members_bound(self, name: str) -> int:
+        """Members with a place, and those that have done their work."""
+        return sum(
+            pod.status.phase == "Succeeded" or (_holds(pod) and not pod.deleting) for pod in self._members(name)
+        )
+
+    def _uids_of(self, name: str) -> set[str]:
+        return {pod.uid for pod in self._members(name)}
+
+    def _minimum(self, name: str) -> int:
+        record = self._stage.server.store.get(PODGROUPS, "default", name)
+        if record is None:
+            return 0
+        group = self._stage.server.decode(PODGROUPS, record.data)
+        assert isinstance(group, PodGroup)
+        return group.spec.min_member
+
+    def _queue_of(self, pod: Pod) -> str:
+        name = pod.annotations.get(GROUP_NAME, "")
+        record = self._stage.server.store.get(PODGROUPS, pod.namespace, name) if name else None
+        if record is None:
+            return pod.annotations.get(QUEUE_NAME, "")
+        group = self._stage.server.decode(PODGROUPS, record.data)
+        assert isinstance(group, PodGroup)
+        return group.spec.queue
+
+    def _scheduler(self, process: str) -> Scheduler | None:
+        found = self._stage.processes.get(process)
+        machine = found.machine if found is not None else None
+        return machine if isinstance(machine, Scheduler) else None
+
+    def _fail(self, rule: str, what: str) -> None:
+        raise Violation(rule, what, self._stage.elapsed)
+
+
+def limits_of(stage: Stage) -> dict[str, Amounts]:
+    """What the queues may hold that have a capability."""
+    queues = (queue for queue in stage.server.objects(QUEUES) if isinstance(queue, Queue))
+    return {queue.name: amounts(queue.spec.capability) for queue in queues if queue.spec.capability}
+
+
+def _holds(pod: Pod) -> bool:
+    return bool(pod.spec.node_name) and not pod.finished
+
+
+def _version(obj: object) -> str:
+    return str(obj.metadata.resource_version)  # type: ignore[attr-defined]
+
+
+def _stands(task: Task, cluster: Cluster) -> tuple[str, str, str, int]:
+    node = cluster.nodes.name(task.row) if task.row >= 0 else ""
+    return task.gang.id, task.state.name, node, task.priority
+
+
+def _tasks(cluster: Cluster) -> dict[str, object]:
+    return {f"{each.namespace}/{each.name}": _stands(each, cluster) for each in cluster.tasks.values()}
+
+
+def _rooms(cluster: Cluster) -> dict[str, object]:
+    """Used and leaving amounts of every node, by names."""
+    found: dict[str, object] = {}
+    for name, row in cluster.nodes.rows.items():
+        for column, resource in enumerate(cluster.dimensions.names):
+            numbers = tuple(
+                int(table[row, column]) if column < table.shape[1] else 0
+                for table in (cluster.nodes.allocatable, cluster.nodes.used, cluster.nodes.releasing)
+            )
+            if any(numbers):
+                found[f"{name} {resource}"] = numbers
+    return found
+
+
+def _queues(cluster: Cluster) -> dict[str, object]:
+    names = cluster.dimensions.names
+    return {
+        f"{id} {names[column]}": amount
+        for id, account in cluster.accounts.queues.items()
+        for column, amount in account.held.items()
+        if amount
+    }

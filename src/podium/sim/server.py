@@ -1,0 +1,140 @@
+"""The API in memory, on a clock that somebody else turns: what virtual clusters write to.
+
+Identities are counted, so that the same requests give the same objects.  Whoever wants to know of every write, in
+order, listens to the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from podium.dialects.dialect import Dialect
+from podium.embedded.api import Api
+from podium.embedded.bootstrap import bootstrap, install
+from podium.embedded.exchange import Feed, Held, Reply
+from podium.embedded.kinds import builtin_kinds
+from podium.embedded.log import MemoryLog
+from podium.embedded.registry import Registry
+from podium.embedded.store import Record, Store
+from podium.errors import UsageError
+from podium.kube.changes import Change, Create, CreateKeyPair, Delete, KeyPair, Patch, request_of, with_keys
+from podium.kube.resources import Resource
+from podium.kube.status import error_from_body
+from podium.kube.transport import Request, Response
+from podium.kube.wire import Object, struct_of
+
+Document = dict[str, Any]
+# Told of every write: the resource, the record, and whether it is gone.
+Listener = Callable[[Resource, Record, bool], None]
+
+_PORT = 6443
+_FIXED_KEYS = KeyPair("a private key of the simulator", "a public key of the simulator")
+
+
+class Counted:
+    """Identities in order."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def uid(self) -> str:
+        self._next += 1
+        return f"00000000-0000-4000-8000-{self._next:012d}"
+
+    def suffix(self) -> str:
+        self._next += 1
+        return f"{self._next:05d}"
+
+
+class _Journal(MemoryLog):
+    """Keeps nothing, and tells everybody."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listeners: list[Listener] = []
+
+    def append(self, resource: Resource, record: Record, deleted: bool) -> int:
+        for listener in self.listeners:
+            listener(resource, record, deleted)
+        return super().append(resource, record, deleted)
+
+
+class Server:
+    """An API server without a socket, with the kinds of some API families."""
+
+    def __init__(self, dialects: Iterable[Dialect], clock: Callable[[], float]) -> None:
+        families = tuple(dialects)
+        journal = _Journal()
+        self.listeners = journal.listeners
+        self.store = Store(journal)
+        hooks = tuple(hook for dialect in families for hook in dialect.hooks)
+        self.api = Api(self.store, Registry(builtin_kinds()), clock, Counted(), hooks)
+        bootstrap(self.api.objects, _PORT)
+        for dialect in families:
+            install(self.api.objects, (*dialect.documents(), *dialect.objects))
+        self._views = {each.resource: each.view for dialect in families for each in dialect.definitions}
+        self._views |= {resource: view for dialect in families for resource, view in dialect.views.items()}
+        self._decoders: dict[Resource, msgspec.json.Decoder[Object]] = {}
+
+    # --- requests ----------------------------------------------------------------------------------------------
+
+    def handle(self, request: Request) -> Response | Feed:
+        reply: Reply = self.api.handle(request)
+        return reply.response if isinstance(reply, Held) else reply
+
+    def carry_out(self, change: Change) -> Object | None:
+        """Makes a change: the object as the server answers it.  ApiError is the server's own."""
+        if isinstance(change, CreateKeyPair):
+            change = with_keys(change, _FIXED_KEYS)
+        response = self.handle(request_of(change))
+        assert isinstance(response, Response)
+        if response.status >= 300:
+            raise error_from_body(response.status, response.body)
+        if isinstance(change, Delete) or (isinstance(change, Create) and change.subresource):
+            return None
+        return self.decode(change.resource, response.body)
+
+    # --- what users do -----------------------------------------------------------------------------------------
+
+    def served(self, api_version: str, kind: str) -> Resource:
+        """The resource of a kind.  UsageError if there is none."""
+        found = self.api.registry.of_kind(api_version, kind)
+        if found is None:
+            raise UsageError(f"there is no kind {kind!r} of {api_version!r}")
+        return found.resource
+
+    def apply(self, document: Document) -> Object | None:
+        """Creates an object."""
+        resource = self.served(str(document.get("apiVersion", "")), str(document.get("kind", "")))
+        metadata = document.get("metadata") or {}
+        namespace = metadata.get("namespace", "default") if resource.namespaced else ""
+        return self.carry_out(Create(resource, namespace, document))
+
+    def delete(self, resource: Resource, namespace: str, name: str, grace: int | None = None) -> None:
+        self.carry_out(Delete(resource, namespace, name, grace=grace))
+
+    def patch(self, resource: Resource, namespace: str, name: str, patch: Document, subresource: str = "") -> None:
+        self.carry_out(Patch(resource, namespace, name, patch, subresource))
+
+    # --- what stands in it ---------------------------------------------------------------------------------------
+
+    def objects(self, resource: Resource) -> list[Object]:
+        """Everything of a resource, in the order of the keys."""
+        kind = self.api.registry.find(resource.group, resource.version, resource.plural)
+        if kind is None:
+            return []
+        records = self.store.bucket(kind.storage).objects.values()
+        return [self.decode(resource, record.data) for record in records]
+
+    def decode(self, resource: Resource, data: bytes) -> Object:
+        decoder = self._decoders.get(resource)
+        if decoder is None:
+            decoder = self._decoders[resource] = msgspec.json.Decoder(self.view(resource))
+        return decoder.decode(data)
+
+    def view(self, resource: Resource) -> type[Object]:
+        """The struct that a resource is read through."""
+        return self._views.get(resource) or struct_of(resource)
