@@ -339,6 +339,23 @@ def test_no_pods_before_the_group_is_let_in(story: Story) -> None:
     assert group["status"]["phase"] == "Pending"
 
 
+def test_a_job_says_why_its_pods_wait(story: Story) -> None:
+    """Once it is let in, too: there is room for four pods, and it has five."""
+    big = template()
+    big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "600"}}
+    story.start({"name": "worker", "replicas": 5, "template": big})
+    assert (story.phase, story.count("pending")) == ("Pending", 5)
+    (told,) = (each["message"] for each in story.events() if each["reason"] == "PodGroupPending")
+    assert "5 minAvailable" in told
+    assert "cpu" in told
+
+
+def test_jobs_that_start_at_once_complain_of_nothing(story: Story) -> None:
+    story.start(task("worker", 5))
+    assert story.phase == "Running"
+    assert [each["reason"] for each in story.events() if each["type"] != "Normal"] == []
+
+
 def test_elastic_jobs_run_with_what_there_is(story: Story) -> None:
     big = template()
     big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "600"}}

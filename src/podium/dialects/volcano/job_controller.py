@@ -41,6 +41,7 @@ from podium.dialects.volcano.job_tally import Member, Tally
 from podium.dialects.volcano.job_types import Job
 from podium.dialects.volcano.job_volumes import claim_name, volume_changes, volume_records
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES
+from podium.dialects.volcano.status import LACKS_PODS
 from podium.dialects.volcano.types import Command, PodGroup
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Delete, Patch
@@ -268,6 +269,8 @@ class _Look:
         if group is None or group.deleting or group.status.phase in ("", "Pending"):
             self._tell_waiting(group)
             return [], ready
+        if self._phase in ("", PENDING):
+            self._tell_waiting(group)
         pods = births(self.tally, self._front, cache, group.name, plugins, found.waiting, self.now)
         self._tell_births(pods)
         return [*pods.first], [*ready, *pods.then]
@@ -319,9 +322,9 @@ class _Look:
             self._note("FailedCreate", told, WARNING)
 
     def _tell_waiting(self, group: PodGroup | None) -> None:
-        """Why the group waits, in the scheduler's words."""
+        """Why the group waits, in the scheduler's words.  That pods are missing is known here, and mended."""
         for each in reversed((group.status.conditions or []) if group is not None else []):
-            if each.status == "True" and each.type != "Scheduled":
+            if each.status == "True" and each.type != "Scheduled" and each.reason not in LACKS_PODS:
                 self._note("PodGroupPending", each.message, WARNING)
                 return
 

@@ -25,8 +25,13 @@ Document = dict[str, Any]
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULED = "Scheduled"
 _READY = "tasks in gang are ready to be scheduled"
-_REASONS = {TOO_FEW.code: "NotEnoughTasks", TOO_FEW_OF_ROLE.code: "NotEnoughPodsOfTask"}
-_LACKS_PODS = frozenset({TOO_FEW.code, TOO_FEW_OF_ROLE.code, TOO_FEW_GROUPS.code})
+# Reasons of a group whose pods are yet to be made.
+_REASONS = {
+    TOO_FEW.code: "NotEnoughTasks",
+    TOO_FEW_OF_ROLE.code: "NotEnoughPodsOfTask",
+    TOO_FEW_GROUPS.code: "NotEnoughTasks",
+}
+LACKS_PODS = frozenset(_REASONS.values())
 _NOT_ENOUGH = "NotEnoughResources"
 
 NUMBERS_AGAIN = 60.0
@@ -72,7 +77,7 @@ def _lacks_pods(verdict: Verdict | None) -> bool:
     A group that runs and grows, or whose lost pod is about to come back, is not one whose rest does not fit.
     """
     refusal = verdict.refusal if verdict is not None else None
-    return refusal is not None and refusal.code in _LACKS_PODS
+    return refusal is not None and refusal.code in _REASONS
 
 
 def is_ready(gang: Gang) -> bool:
