@@ -100,6 +100,7 @@ INVALID: dict[str, tuple[Spoil, str]] = {
         spec(volumes=[{"mountPath": "/a:b", "volumeClaimName": "data"}]),
         "spec.volumes[0].mountPath",
     ),
+    "replicas of all tasks": (spec(tasks=[task("a"), task("b")], replicas=3), "spec"),
     "a path twice": (spec(volumes=[{"mountPath": "/a", "volumeClaimName": c} for c in ("x", "y")]), "spec"),
     "a volume of nothing": (spec(volumes=[{"mountPath": "/a"}]), "spec.volumes[0].volumeClaimName"),
     "a volume of two claims": (

@@ -8,9 +8,10 @@ import pytest
 
 from podium.dialects.volcano.job_names import JOBS
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS
+from podium.errors import ApiError
 from podium.kube.changes import Create, Delete, request_of
 from podium.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS
-from podium.kube.transport import Request
+from podium.kube.transport import MERGE_PATCH, Request
 from tests.dialects.job_stage import job_document, task, template
 from tests.dialects.virtual import Virtual
 
@@ -274,6 +275,14 @@ def test_scaled_through_the_subresource(story: Story) -> None:
     story.scale(3)
     assert len(story.living()) == 3
     assert story.request(Request("GET", path))["spec"]["replicas"] == 3
+
+
+def test_nobody_knows_which_of_two_tasks_to_scale(story: Story) -> None:
+    story.start(task("ps"), task("worker", 2))
+    body = b'{"spec": {"replicas": 5}}'
+    request = Request("PATCH", JOBS.path("default", "job", "scale"), body=body, content_type=MERGE_PATCH)
+    with pytest.raises(ApiError, match="change those of the task that is meant"):
+        story.request(request)
 
 
 def test_a_change_that_a_policy_waits_for(story: Story) -> None:
