@@ -10,7 +10,7 @@ from podium.dialects.volcano.job_names import JOBS
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS
 from podium.errors import ApiError
 from podium.kube.changes import Create, Delete, request_of
-from podium.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS
+from podium.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS, PRIORITYCLASSES
 from podium.kube.transport import MERGE_PATCH, Request
 from tests.dialects.job_stage import job_document, task, template
 from tests.dialects.virtual import Virtual
@@ -357,6 +357,20 @@ def test_a_job_says_why_its_pods_wait(story: Story) -> None:
     (told,) = (each["message"] for each in story.events() if each["reason"] == "PodGroupPending")
     assert "5 minAvailable" in told
     assert "cpu" in told
+
+
+def test_what_the_server_refuses_is_told(story: Story) -> None:
+    """The Job is good as far as podium can see; the server does not take its pods."""
+    pod = template(priorityClassName="urgent")
+    story.start({"name": "worker", "replicas": 3, "template": pod})
+    told = [each["message"] for each in story.events() if each["reason"] == "FailedCreate"]
+    assert told == [
+        'Pod job-worker-0 could not be created: pods "job-worker-0" is forbidden: '
+        "no PriorityClass with name urgent was found"
+    ]
+    story.make(PRIORITYCLASSES, "urgent", value=5)
+    story.pass_seconds(70)
+    assert story.phase == "Running"
 
 
 def test_jobs_that_start_at_once_complain_of_nothing(story: Story) -> None:

@@ -21,6 +21,7 @@ from podium.dialects.volcano.job_objects import KEPT, leftover_objects, object_c
 from podium.dialects.volcano.job_plan import Births, births, counts_stay, doubts, given_up
 from podium.dialects.volcano.job_policies import JOB_UPDATED, Answer, Request, answer
 from podium.dialects.volcano.job_reading import Reader
+from podium.dialects.volcano.job_refusals import refusal_note
 from podium.dialects.volcano.job_scale import carry_over, first_number
 from podium.dialects.volcano.job_state import (
     ENDING,
@@ -43,6 +44,7 @@ from podium.dialects.volcano.job_volumes import claim_name, volume_changes, volu
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES
 from podium.dialects.volcano.status import LACKS_PODS
 from podium.dialects.volcano.types import Command, PodGroup
+from podium.errors import ApiError
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Delete, Patch
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
@@ -107,6 +109,10 @@ class JobController:
         outcome = look.outcome(_sentence(errors))
         again = min((at for at in (outcome.again_at, expiry) if at is not None), default=None)
         return Outcome(outcome.changes, again, outcome.notes, outcome.rest)
+
+    def refused(self, key: Key, change: Change, error: ApiError, cache: Cache) -> Note | None:
+        job = cache.find(JOBS, Job, key)
+        return refusal_note(job, change, error) if job is not None else None
 
 
 def _expiry(job: Job) -> float | None:
