@@ -19,6 +19,7 @@ from podium.dialects.volcano.job_groups import group_changes, group_of
 from podium.dialects.volcano.job_names import ANSWERED_GENERATION, JOBS
 from podium.dialects.volcano.job_objects import KEPT, leftover_objects, object_changes, plugin_records, plugins_of
 from podium.dialects.volcano.job_plan import Births, births, counts_stay, doubts, given_up
+from podium.dialects.volcano.job_plugin import JobPlugin
 from podium.dialects.volcano.job_policies import JOB_UPDATED, Answer, Request, answer
 from podium.dialects.volcano.job_reading import Reader
 from podium.dialects.volcano.job_refusals import refusal_note
@@ -52,7 +53,7 @@ from podium.kube.events import WARNING
 from podium.kube.fields import FieldError
 from podium.kube.mapping import controlled_by, itself, nobody
 from podium.kube.observed import Observed
-from podium.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, PRIORITYCLASSES, Resource
+from podium.kube.resources import NAMESPACES, PERSISTENTVOLUMECLAIMS, PODS, PRIORITYCLASSES, Resource
 from podium.kube.times import parse_time
 from podium.kube.wire import Object
 
@@ -83,6 +84,7 @@ class JobController:
             PERSISTENTVOLUMECLAIMS: _jobs_of_claim,
             QUEUES: _new_jobs_of_queue,
             PRIORITYCLASSES: nobody,
+            NAMESPACES: nobody,
         }
 
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
@@ -263,6 +265,7 @@ class _Look:
         if move.phase in ENDING:
             return [], []
         plugins = plugins_of(job)
+        self._tell_arguments(plugins)
         claims, missing = volume_changes(job, cache)
         if missing:
             self._note("PVCError", missing, WARNING)
@@ -315,6 +318,12 @@ class _Look:
             self._note("ExecuteAction", f"{request.action}: {request.told}")
         elif move.phase in FINISHED:
             self._note(move.phase, move.message or "it was asked to end")
+
+    def _tell_arguments(self, plugins: list[JobPlugin]) -> None:
+        """Once, what the plugins of a new Job make nothing of."""
+        for plugin in plugins if not self._phase else ():
+            for each in plugin.flags.complaints:
+                self._note("PluginError", f"plugin {plugin.name}: {each}", WARNING)
 
     def _tell_births(self, pods: Births) -> None:
         made = [each.document["metadata"]["name"] for each in (*pods.first, *pods.then)]

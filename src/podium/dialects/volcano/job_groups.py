@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from podium.dialects.kubernetes.policies import Priorities
+from podium.dialects.volcano.groups import queue_of_namespace
 from podium.dialects.volcano.job_names import (
     ANSWERED_GENERATION,
     JOBS,
@@ -17,7 +18,7 @@ from podium.dialects.volcano.job_names import (
 )
 from podium.dialects.volcano.job_state import Front
 from podium.dialects.volcano.job_types import Job, TaskSpec, on_wire
-from podium.dialects.volcano.names import PODGROUPS, SCHEDULER, SCHEDULER_NAME, TASK_SPEC
+from podium.dialects.volcano.names import DEFAULT_QUEUE, PODGROUPS, SCHEDULER, SCHEDULER_NAME, TASK_SPEC
 from podium.dialects.volcano.types import NetworkTopology, PodGroup
 from podium.dialects.volcano.usage import add_usage, pod_usage, usage_quantities
 from podium.kube.cache import Cache
@@ -90,11 +91,19 @@ def _spec(job: Job, front: Front, cache: Cache) -> Document:
         "minMember": front.least,
         "minTaskMember": {task.name: task.minimum for task in front.started},
         "minResources": least_resources(job, front, cache),
-        "queue": spec.queue,
+        "queue": spec.queue
+        if spec.queue != DEFAULT_QUEUE
+        else queue_of_namespace(job.namespace, cache) or spec.queue,
         "priorityClassName": spec.priority_class_name,
         "networkTopology": _topology(spec.network_topology),
         "subGroupPolicy": [_sub_group(task) for task in front.started if task.partition_policy is not None],
     }
+
+
+def _queue(job: Job, cache: Cache) -> str:
+    """The Job's, unless that is the default one and its namespace has another."""
+    named = job.spec.queue
+    return queue_of_namespace(job.namespace, cache) or named if named == DEFAULT_QUEUE else named
 
 
 def _sub_group(task: TaskSpec) -> Document:
