@@ -199,6 +199,10 @@ class TestMaking:
         ("vcancel", "which job? give its name by --name"),
         ("queue operate --name q", "what shall be done with queue q? give --action open, close or update"),
         ("queue operate --name q --action update", "which weight shall queue q get? give one above 0 by --weight"),
+        (
+            "queue operate --name root --action close",
+            "the root of all queues cannot be closed; close the queues below it",
+        ),
         ("job list --master here", "--master here is no URL: it begins with https:// or http://"),
     ],
 )

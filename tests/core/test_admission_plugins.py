@@ -54,6 +54,14 @@ def test_a_quota_concerns_its_own_namespace_only() -> None:
     assert world.cluster.gangs["ns/one"].phase is Phase.INQUEUE
 
 
+def test_what_no_node_offers_is_not_overlooked() -> None:
+    world = World()
+    world.node("n")
+    world.gang("one", phase=Phase.PENDING, minimum_resources={"cpu": 1000, "example.com/fpga": 1})
+    world.run(profile(["overcommit"], actions="enqueue"))
+    assert world.cluster.gangs["ns/one"].phase is Phase.PENDING
+
+
 # --- nodegroup ---------------------------------------------------------------------------------------------------
 
 

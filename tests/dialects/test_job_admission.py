@@ -12,10 +12,10 @@ import pytest
 from podium.dialects.volcano.job_admission import check_job
 from podium.dialects.volcano.job_defaults import fill_job
 from podium.dialects.volcano.job_names import JOBS
-from podium.dialects.volcano.names import QUEUES
+from podium.dialects.volcano.names import COMMANDS, QUEUES
 from podium.errors import ApiError
 from podium.kube.changes import Delete, request_of
-from podium.kube.resources import Resource
+from podium.kube.resources import PODS, Resource
 from tests.dialects.job_stage import job_document, task, template
 from tests.dialects.virtual import Virtual
 
@@ -100,6 +100,7 @@ INVALID: dict[str, tuple[Spoil, str]] = {
         spec(volumes=[{"mountPath": "/a:b", "volumeClaimName": "data"}]),
         "spec.volumes[0].mountPath",
     ),
+    "replicas of all tasks": (spec(tasks=[task("a"), task("b")], replicas=3), "spec"),
     "a path twice": (spec(volumes=[{"mountPath": "/a", "volumeClaimName": c} for c in ("x", "y")]), "spec"),
     "a volume of nothing": (spec(volumes=[{"mountPath": "/a"}]), "spec.volumes[0].volumeClaimName"),
     "a volume of two claims": (
@@ -299,6 +300,40 @@ def test_what_may_change(guarded: World) -> None:
     made = guarded.patch(JOBS, "loose", {"spec": changed})["spec"]
     guarded.request_delete("loose")
     assert (made["tasks"][0]["replicas"], made["minAvailable"], made["priorityClassName"]) == (5, 1, "p")
+
+
+def test_a_change_that_nobody_refused_is_told_and_not_acted_on() -> None:
+    """Without a hook a server lets it in; the pods stay as they are until it is mended."""
+    world = World(admission=False)
+    world.apply(job_document(task("main", 2, minAvailable=2), minAvailable=2))
+    world.pass_seconds(5)
+    pods = {each["metadata"]["uid"] for each in world.objects(PODS)}
+    before = world.get(JOBS, "job")["status"]["state"]
+    world.patch(JOBS, "job", {"spec": {"minAvailable": 3, "tasks": [task("main", 1)]}})
+    world.pass_seconds(5)
+    state = world.get(JOBS, "job")["status"]["state"]
+    assert (state["phase"], state["reason"]) == ("Running", "InvalidSpec")
+    assert state["lastTransitionTime"] == before["lastTransitionTime"]
+    assert state["message"].startswith("spec.minAvailable: Invalid value: 3: must not be above 1")
+    assert [each["reason"] for each in world.events()].count("InvalidSpec") == 1
+    assert {each["metadata"]["uid"] for each in world.objects(PODS)} == pods
+
+    world.patch(JOBS, "job", {"spec": {"minAvailable": 1}})
+    world.pass_seconds(40)
+    assert [each["metadata"]["name"] for each in world.objects(PODS)] == ["job-main-0"]
+    assert "reason" not in world.get(JOBS, "job")["status"]["state"]
+
+
+def test_orders_are_obeyed_whatever_was_changed() -> None:
+    world = World(admission=False)
+    world.apply(job_document(task("main", 2, minAvailable=2), minAvailable=2))
+    world.pass_seconds(5)
+    world.patch(JOBS, "job", {"spec": {"minAvailable": 3}})
+    target = {"apiVersion": JOBS.api_version, "kind": "Job", "name": "job", "uid": ""}
+    order = {"apiVersion": COMMANDS.api_version, "kind": "Command", "metadata": {"name": "stop"}}
+    world.apply({**order, "action": "AbortJob", "target": target})
+    world.pass_seconds(40)
+    assert world.get(JOBS, "job")["status"]["state"]["phase"] == "Aborted"
 
 
 def test_a_document_that_is_no_job() -> None:

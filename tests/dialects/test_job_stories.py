@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from podium.dialects.volcano.job_names import JOBS
-from podium.dialects.volcano.names import COMMANDS, PODGROUPS
-from podium.kube.changes import Create, Delete, request_of
-from podium.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS
-from podium.kube.transport import Request
+from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES
+from podium.errors import ApiError
+from podium.kube.changes import Create, Delete, Patch, request_of
+from podium.kube.controller import Ticket
+from podium.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS, PRIORITYCLASSES
+from podium.kube.transport import MERGE_PATCH, Request
 from tests.dialects.job_stage import job_document, task, template
 from tests.dialects.virtual import Virtual
 
@@ -276,6 +278,14 @@ def test_scaled_through_the_subresource(story: Story) -> None:
     assert story.request(Request("GET", path))["spec"]["replicas"] == 3
 
 
+def test_nobody_knows_which_of_two_tasks_to_scale(story: Story) -> None:
+    story.start(task("ps"), task("worker", 2))
+    body = b'{"spec": {"replicas": 5}}'
+    request = Request("PATCH", JOBS.path("default", "job", "scale"), body=body, content_type=MERGE_PATCH)
+    with pytest.raises(ApiError, match="change those of the task that is meant"):
+        story.request(request)
+
+
 def test_a_change_that_a_policy_waits_for(story: Story) -> None:
     story.start(task("worker", 2), policies=[on("JobUpdated", "RestartJob")])
     story.pass_seconds(10)
@@ -339,6 +349,48 @@ def test_no_pods_before_the_group_is_let_in(story: Story) -> None:
     assert group["status"]["phase"] == "Pending"
 
 
+def test_a_job_says_why_its_pods_wait(story: Story) -> None:
+    """Once it is let in, too: there is room for four pods, and it has five."""
+    big = template()
+    big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "600"}}
+    story.start({"name": "worker", "replicas": 5, "template": big})
+    assert (story.phase, story.count("pending")) == ("Pending", 5)
+    (told,) = (each["message"] for each in story.events() if each["reason"] == "PodGroupPending")
+    assert "5 minAvailable" in told
+    assert "cpu" in told
+
+
+def test_what_the_server_refuses_is_told(story: Story) -> None:
+    """The Job is good as far as podium can see; the server does not take its pods."""
+    pod = template(priorityClassName="urgent")
+    story.start({"name": "worker", "replicas": 3, "template": pod})
+    told = [each["message"] for each in story.events() if each["reason"] == "FailedCreate"]
+    assert told == [
+        'Pod job-worker-0 could not be created: pods "job-worker-0" is forbidden: '
+        "no PriorityClass with name urgent was found"
+    ]
+    story.make(PRIORITYCLASSES, "urgent", value=5)
+    story.pass_seconds(70)
+    assert story.phase == "Running"
+
+
+def test_arguments_that_no_plugin_knows_are_told(story: Story) -> None:
+    story.start(task("worker"), plugins={"svc": ["--disable-network-polici"], "ssh": ["--ssh-port=many"]})
+    told = sorted(each["message"] for each in story.events() if each["reason"] == "PluginError")
+    assert told == [
+        "plugin ssh: --ssh-port=many: 'many' is no whole number",
+        "plugin svc: --disable-network-polici: no such argument; "
+        "known are disable-network-policy, inject-hosts-env, publish-not-ready-addresses",
+    ]
+    assert story.phase == "Running"
+
+
+def test_jobs_that_start_at_once_complain_of_nothing(story: Story) -> None:
+    story.start(task("worker", 5))
+    assert story.phase == "Running"
+    assert [each["reason"] for each in story.events() if each["type"] != "Normal"] == []
+
+
 def test_elastic_jobs_run_with_what_there_is(story: Story) -> None:
     big = template()
     big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "600"}}
@@ -354,3 +406,39 @@ def test_an_owner_by_the_same_name_is_not_robbed(story: Story) -> None:
     story.delete("job-worker-0", grace=0)
     story.pass_seconds(15)
     assert story.phase == "Running"
+
+
+# --- who writes what ---------------------------------------------------------------------------------------
+
+
+class Audited(Story):
+    """Notes who writes which field of a status."""
+
+    def __init__(self, nodes: int) -> None:
+        self.writers: dict[tuple[str, str], set[str]] = {}
+        super().__init__(nodes)
+
+    def carry_out(self, ticket: Ticket) -> None:
+        change = ticket.change
+        if isinstance(change, Patch) and change.resource in (JOBS, PODGROUPS, QUEUES):
+            for field in change.patch.get("status", {}):
+                self.writers.setdefault((change.resource.kind, field), set()).add(ticket.controller)
+        super().carry_out(ticket)
+
+
+def test_no_field_of_a_status_has_two_writers() -> None:
+    story = Audited(4)
+    policies = [on("PodFailed", "RestartJob")]
+    story.start(task("a", 2), task("b", dependsOn={"name": ["a"]}), policies=policies, plugins={"svc": []})
+    story.ended("a-0", code=1)
+    story.pass_seconds(30)
+    story.order("AbortJob")
+    story.order("ResumeJob")
+    for name in ("a-0", "a-1", "b-0"):
+        story.ended(name)
+    assert story.phase == "Completed"
+    kinds = {kind for kind, _ in story.writers}
+    assert kinds == {"Job", "PodGroup", "Queue"}
+    assert {field: who for field, who in story.writers.items() if len(who) > 1} == {}
+    assert story.writers["Job", "state"] == {"volcano-job"}
+    assert story.writers["Queue", "state"] == {"queue"} != story.writers["Queue", "allocated"]

@@ -16,18 +16,22 @@ from podium.kube.resources import (
     CUSTOMRESOURCEDEFINITIONS,
     DEPLOYMENTS,
     JOBS,
+    NAMESPACES,
     PODS,
     REPLICASETS,
     STATEFULSETS,
     Resource,
 )
 from podium.kube.wire import Metadata, OwnerReference, Pod, PodSpec
+from tests.dialects.job_stage import job_document, task
 from tests.dialects.virtual import Virtual
 from tests.embedded.cluster import everything
 
 Document = dict[str, Any]
 
 PYTORCHJOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
+JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
+LEADERWORKERSETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
 QUEUE = "scheduling.volcano.sh/queue-name"
 
 
@@ -190,40 +194,103 @@ class TestOwners:
         assert groups(cluster)[0]["spec"]["minMember"] == 2
 
 
-def test_pods_of_an_operator_are_one_group() -> None:
-    """The operator's object is read where its kind is served, and its pods are grouped where it is not."""
-    cluster = Virtual()
+@pytest.mark.parametrize("admission", [True, False])
+def test_a_namespace_has_a_queue_for_those_that_name_none(admission: bool) -> None:
+    cluster = Virtual(admission=admission)
+    cluster.apply({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "q"}})
+    cluster.patch(NAMESPACES, "default", {"metadata": {"annotations": {QUEUE: "q"}}})
+    cluster.settle()
+    pod(cluster, "lone")
+    cluster.apply(job_document(task("main")))
+    cluster.pass_seconds(5)
+    assert [each["spec"]["queue"] for each in groups(cluster)] == ["q", "q"]
+
+
+def served(cluster: Virtual, resource: Resource) -> None:
+    """Lets the server have an operator's kind."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     cluster.make(
         CUSTOMRESOURCEDEFINITIONS,
-        "pytorchjobs.kubeflow.org",
+        f"{resource.plural}.{resource.group}",
         spec={
-            "group": "kubeflow.org",
+            "group": resource.group,
             "scope": "Namespaced",
-            "names": {"plural": "pytorchjobs", "singular": "pytorchjob", "kind": "PyTorchJob"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {
-                        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-                    },
-                }
-            ],
+            "names": {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind},
+            "versions": [{"name": resource.version, "served": True, "storage": True, "schema": schema}],
         },
     )
-    cluster.serve(PYTORCHJOBS)
-    owner = cluster.make(PYTORCHJOBS, "bert", metadata={"annotations": {GROUP_MIN_MEMBER: "2"}})
+    cluster.serve(resource)
+
+
+def controlled_by(owner: Document, resource: Resource) -> Document:
     reference = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "name": "bert",
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "name": owner["metadata"]["name"],
         "uid": owner["metadata"]["uid"],
         "controller": True,
     }
+    return {"ownerReferences": [reference]}
+
+
+def test_the_jobs_of_a_jobset_are_one_group() -> None:
+    cluster = Virtual()
+    served(cluster, JOBSETS)
+    marks = {"annotations": {GROUP_MIN_MEMBER: "3"}, "labels": {QUEUE: "default"}}
+    owner = cluster.make(JOBSETS, "llm", metadata=marks)
+    labels = {"jobset.sigs.k8s.io/jobset-name": "llm", "jobset.sigs.k8s.io/jobset-uid": owner["metadata"]["uid"]}
+    for name, count in (("llm-driver-0", 1), ("llm-worker-0", 2)):
+        made = template(labels=labels, restartPolicy="Never")
+        spec = {"parallelism": count, "completions": count, "template": made}
+        cluster.make(JOBS, name, metadata=controlled_by(owner, JOBSETS), spec=spec)
+        cluster.pass_seconds(5)
+        assert len(placed(cluster)) == (0 if name.startswith("llm-driver") else 3)
+    (group,) = groups(cluster)
+    assert group["metadata"]["name"] == f"podgroup-{owner['metadata']['uid']}"
+    assert [each["kind"] for each in group["metadata"]["ownerReferences"]] == ["JobSet"]
+    assert (group["spec"]["minMember"], group["spec"]["queue"]) == (3, "default")
+
+
+def test_each_leader_and_its_workers_are_one_group() -> None:
+    cluster = Virtual()
+    served(cluster, LEADERWORKERSETS)
+    owner = cluster.make(LEADERWORKERSETS, "serve", metadata={"annotations": {GROUP_MIN_MEMBER: "3"}})
+    for index in range(2):
+        labels = {
+            "leaderworkerset.sigs.k8s.io/name": "serve",
+            "leaderworkerset.sigs.k8s.io/group-index": str(index),
+            "leaderworkerset.sigs.k8s.io/group-key": f"key{index}",
+        }
+        made = template(labels={**labels, "role": "leader"})
+        metadata = {**made["metadata"], **controlled_by(owner, LEADERWORKERSETS)}
+        leader = cluster.make(PODS, f"serve-{index}", metadata=metadata, spec=made["spec"])
+        cluster.pass_seconds(2)
+        assert f"serve-{index}" not in placed(cluster), "its workers are not there yet"
+        workers = {
+            "replicas": 2,
+            "podManagementPolicy": "Parallel",
+            "ordinals": {"start": 1},
+            "serviceName": "serve",
+            "selector": {"matchLabels": labels},
+            "template": template(labels=labels),
+        }
+        cluster.make(STATEFULSETS, f"serve-{index}", metadata=controlled_by(leader, PODS), spec=workers)
+        cluster.pass_seconds(5)
+    assert placed(cluster) == [f"serve-{index}{end}" for index in range(2) for end in ("", "-1", "-2")]
+    found = {each["metadata"]["name"]: each for each in groups(cluster)}
+    assert sorted(found) == ["podgroup-key0", "podgroup-key1"]
+    assert found["podgroup-key0"]["spec"]["minMember"] == 3
+    assert found["podgroup-key0"]["metadata"]["ownerReferences"][0]["name"] == "serve-0"
+
+
+def test_pods_of_an_operator_are_one_group() -> None:
+    """The operator's object is read where its kind is served, and its pods are grouped where it is not."""
+    cluster = Virtual()
+    served(cluster, PYTORCHJOBS)
+    owner = cluster.make(PYTORCHJOBS, "bert", metadata={"annotations": {GROUP_MIN_MEMBER: "2"}})
     for name in ("bert-master-0", "bert-worker-0"):
         made = template()
-        metadata = {**made["metadata"], "ownerReferences": [reference]}
+        metadata = {**made["metadata"], **controlled_by(owner, PYTORCHJOBS)}
         cluster.make(PODS, name, metadata=metadata, spec=made["spec"])
         cluster.pass_seconds(2)
         assert len(placed(cluster)) == (0 if name.startswith("bert-master") else 2)
@@ -261,7 +328,7 @@ def test_pods_say_how_far_apart_they_may_be(mode: str | None, tier: str | None, 
 def test_an_owner_that_has_not_been_seen_yet_is_asked_for() -> None:
     """Pods and their owners come by different watches: a pod may be known first."""
     controller, cache = PodGroupController(), Cache()
-    for resource in (PODS, PODGROUPS, REPLICASETS):
+    for resource in (PODS, PODGROUPS, REPLICASETS, NAMESPACES):
         cache.set_synced(resource)
     owner = OwnerReference("ReplicaSet", "web", "uid-web", "apps/v1", controller=True)
     metadata = Metadata("web-1", "default", "uid-1", "1", owner_references=[owner])

@@ -197,6 +197,8 @@ class Cluster:
         gang.minimum_by_role = dict(facts.minimum_by_role)
         resources = facts.minimum_resources
         gang.minimum_resources = dict(resources) if resources is not None else None
+        for name in resources or ():
+            self.dimensions.column(name)  # also what no node offers: it is not to be had, and not to be overlooked
         gang.priority = facts.priority
         gang.created = facts.created
         gang.enter(facts.phase)

@@ -97,6 +97,13 @@ class Universal(Controller, Protocol):
     def withdraw(self, resource: Resource) -> None: ...
 
 
+@runtime_checkable
+class Complaining(Controller, Protocol):
+    """A controller that tells users what a server refuses: they cannot read its log."""
+
+    def refused(self, key: Key, change: Change, error: ApiError, cache: Cache) -> Note | None: ...
+
+
 class Ticket(msgspec.Struct, frozen=True):
     """A change handed out to the driver, with the key to report its result under.
 
@@ -208,6 +215,8 @@ class Manager:
             flight.repeat = True
         else:
             # What follows a failed write was decided on its success: drop it and think again, later.
+            if not flight.failed:
+                self._complain(work, ticket, error, now)
             flight.failed = True
             flight.waves.clear()
             level = logging.DEBUG if _expected(error) else logging.WARNING
@@ -247,6 +256,12 @@ class Manager:
         if key in work.deferred:
             work.deferred.discard(key)
             work.dirty[key] = None
+
+    def _complain(self, work: _Work, ticket: Ticket, error: Exception, now: float) -> None:
+        """Tells of the first refusal in a flight; others are mostly of the same kind."""
+        if isinstance(work.controller, Complaining) and isinstance(error, ApiError) and not _expected(error):
+            note = work.controller.refused(ticket.key, ticket.change, error, self.cache)
+            self._tell(work, ticket.key, (note,) if note is not None else (), now)
 
     def _tell(self, work: _Work, key: Key, notes: tuple[Note, ...], now: float) -> None:
         for note in notes:

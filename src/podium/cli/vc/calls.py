@@ -45,7 +45,8 @@ async def job_and_events(client: Client, namespace: str, name: str) -> tuple[Doc
         client.get(JOBS, namespace, name), client.list(EVENTS, namespace, field_selector=about)
     )
     uid = job["metadata"]["uid"]
-    return job, [event for event in events if event["involvedObject"].get("uid", uid) == uid]
+    told = [event for event in events if event["involvedObject"].get("uid", uid) == uid]
+    return job, sorted(told, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""))
 
 
 async def give_order(client: Client, resource: Resource, namespace: str, name: str, action: str) -> None:

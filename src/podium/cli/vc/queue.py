@@ -59,12 +59,14 @@ def delete(target: Target, name: str) -> None:
 def operate(target: Target, name: str, action: str | None, weight: int) -> None:
     """Open a queue, close it, or change its weight."""
     from podium.cli.vc import calls
-    from podium.dialects.volcano.names import QUEUES
+    from podium.dialects.volcano.names import QUEUES, ROOT_QUEUE
     from podium.errors import UsageError
 
     needed(name, "queue")
     if action is None:
         raise UsageError(f"what shall be done with queue {name}? give --action open, close or update")
+    if (name, action) == (ROOT_QUEUE, "close"):
+        raise UsageError("the root of all queues cannot be closed; close the queues below it")
     if action in _ORDERS:
         target.ask(lambda client: calls.give_order(client, QUEUES, "", name, _ORDERS[action]))
     elif weight < 1:

@@ -104,6 +104,10 @@ def _number_errors(job: Job) -> Iterator[FieldError]:
     ):
         if number is not None and number < 0:
             yield fields.invalid(f"spec.{field}", number, "must be 0 or more")
+    if spec.replicas is not None and len(spec.tasks) != 1:
+        yield fields.forbidden(
+            "spec.replicas", "it is for Jobs with one task; change those of the task that is meant"
+        )
     if spec.min_success is not None and spec.min_success < 1:
         yield fields.invalid("spec.minSuccess", spec.min_success, "must be 1 or more")
     if spec.min_available > job.total:

@@ -19,8 +19,10 @@ from podium.dialects.volcano.job_groups import group_changes, group_of
 from podium.dialects.volcano.job_names import ANSWERED_GENERATION, JOBS
 from podium.dialects.volcano.job_objects import KEPT, leftover_objects, object_changes, plugin_records, plugins_of
 from podium.dialects.volcano.job_plan import Births, births, counts_stay, doubts, given_up
+from podium.dialects.volcano.job_plugin import JobPlugin
 from podium.dialects.volcano.job_policies import JOB_UPDATED, Answer, Request, answer
 from podium.dialects.volcano.job_reading import Reader
+from podium.dialects.volcano.job_refusals import refusal_note
 from podium.dialects.volcano.job_scale import carry_over, first_number
 from podium.dialects.volcano.job_state import (
     ENDING,
@@ -28,6 +30,7 @@ from podium.dialects.volcano.job_state import (
     FINISHED,
     PENDING,
     RESTARTING,
+    RUNNING,
     SYNC_JOB,
     TARGETED,
     Do,
@@ -35,11 +38,14 @@ from podium.dialects.volcano.job_state import (
     step_for,
 )
 from podium.dialects.volcano.job_status import Move, record_change, status_change
+from podium.dialects.volcano.job_steps import front_of
 from podium.dialects.volcano.job_tally import Member, Tally
 from podium.dialects.volcano.job_types import Job
 from podium.dialects.volcano.job_volumes import claim_name, volume_changes, volume_records
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES
+from podium.dialects.volcano.status import LACKS_PODS
 from podium.dialects.volcano.types import Command, PodGroup
+from podium.errors import ApiError
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Delete, Patch
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
@@ -47,7 +53,7 @@ from podium.kube.events import WARNING
 from podium.kube.fields import FieldError
 from podium.kube.mapping import controlled_by, itself, nobody
 from podium.kube.observed import Observed
-from podium.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, PRIORITYCLASSES, Resource
+from podium.kube.resources import NAMESPACES, PERSISTENTVOLUMECLAIMS, PODS, PRIORITYCLASSES, Resource
 from podium.kube.times import parse_time
 from podium.kube.wire import Object
 
@@ -78,6 +84,7 @@ class JobController:
             PERSISTENTVOLUMECLAIMS: _jobs_of_claim,
             QUEUES: _new_jobs_of_queue,
             PRIORITYCLASSES: nobody,
+            NAMESPACES: nobody,
         }
 
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
@@ -101,9 +108,13 @@ class JobController:
         questions = doubts(look.tally, cache) if job.status.state.phase not in ENDING else ()
         if questions:
             return Outcome(questions)
-        outcome = look.outcome()
+        outcome = look.outcome(_sentence(errors))
         again = min((at for at in (outcome.again_at, expiry) if at is not None), default=None)
         return Outcome(outcome.changes, again, outcome.notes, outcome.rest)
+
+    def refused(self, key: Key, change: Change, error: ApiError, cache: Cache) -> Note | None:
+        job = cache.find(JOBS, Job, key)
+        return refusal_note(job, change, error) if job is not None else None
 
 
 def _expiry(job: Job) -> float | None:
@@ -116,12 +127,16 @@ def _expiry(job: Job) -> float | None:
 
 def _refused(look: _Look, errors: tuple[FieldError, ...]) -> Outcome:
     """A Job that cannot run as it is fails with what a hook would have said."""
-    job, told = look.job, "; ".join(map(str, errors))
+    job, told = look.job, _sentence(errors)
     until = parse_time(job.metadata.creation_timestamp) + PATIENCE
     if all(error.path == "spec.queue" for error in errors) and look.now < until:
         return Outcome(again_at=until)
     note = Note(JOBS, job, _INVALID, told, WARNING)
     return Outcome(look.status(Move(FAILED, _INVALID, told), []), notes=(note,))
+
+
+def _sentence(errors: tuple[FieldError, ...]) -> str:
+    return "; ".join(map(str, errors))
 
 
 class _Look:
@@ -132,28 +147,38 @@ class _Look:
         self._cache = cache
         self._phase = job.status.state.phase
         self.tally = Tally(job, cache)
+        self._front = front_of(self.tally)
         self._group = group_of(job, cache)
         self._notes: list[Note] = []
         self._blocked = False
 
-    def outcome(self) -> Outcome:
+    def outcome(self, wrong: str) -> Outcome:
+        """What to do.  While something is wrong with what was right before, only orders are obeyed."""
         job = self.job
         commands, outdated = _commands(job, self._cache)
-        found = self._answer(commands)
+        held = bool(wrong) and not commands and self._phase in (PENDING, RUNNING)
+        found = Answer() if held else self._answer(commands)
         request = found.request
         step = step_for(self._phase, request.action)
-        victims = given_up(self.tally, step, request)
+        victims = [] if held else given_up(self.tally, step, request)
         restarts_all = step.do is Do.KILL and (bool(step.to) or self._kills_a_restart(victims))
         version = job.status.version + restarts_all
         retries = job.status.retry_count + step.retry
-        move = Move(step.to, request.action, request.told) if step.to else self._by_itself(victims, retries)
+        if held:
+            move = self._hold(wrong)
+        elif step.to:
+            move = Move(step.to, request.action, request.told)
+        else:
+            move = self._by_itself(victims, retries, found)
         if restarts_all and not move.phase:
             move = Move(RESTARTING, request.action, request.told)
         self._tell_action(request, move)
 
         before: list[Change] = []
         after: list[Change] = []
-        if step.do is Do.SYNC and self._phase not in ENDING and self._phase != RESTARTING:
+        if held:
+            pass  # until it is mended nothing is made and nothing is taken away
+        elif step.do is Do.SYNC and self._phase not in ENDING and self._phase != RESTARTING:
             before, after = self._build(found, move)
         elif self._phase in ENDING or restarts_all or (self._phase == RESTARTING and not self._group_is_right):
             after = self._clear()
@@ -181,12 +206,22 @@ class _Look:
 
     # --- phases --------------------------------------------------------------------------------------------
 
-    def _by_itself(self, victims: list[Member], retries: int) -> Move:
+    def _hold(self, wrong: str) -> Move:
+        told = f"{wrong}; nothing is made or taken away until this is mended"
+        if told != self.job.status.state.message:
+            self._note(_INVALID, told, WARNING)
+        return Move(self._phase, _INVALID, told)
+
+    def _by_itself(self, victims: list[Member], retries: int, found: Answer) -> Move:
         """Where the phase leads without an action."""
         counts = self.tally.count({each.pod.uid for each in victims})
-        phase, why = next_phase(self._phase, self.job, counts, retries)
+        phase, why = next_phase(self._phase, self.job, counts, self._front, retries)
+        if phase == FAILED and self._phase == RUNNING and found.again_at is not None:
+            phase = ""  # a policy still waits to act on what has failed
         if not phase and not self._phase:
             return Move(PENDING)
+        if not phase and self.job.status.state.reason == _INVALID and self._phase not in ENDING:
+            return Move(self._phase)  # it was mended
         if self._phase == RESTARTING and phase == PENDING and (victims or not self._group_is_right):
             return Move()  # first everything has to be taken away
         return Move(phase, "", why)
@@ -230,6 +265,7 @@ class _Look:
         if move.phase in ENDING:
             return [], []
         plugins = plugins_of(job)
+        self._tell_arguments(plugins)
         claims, missing = volume_changes(job, cache)
         if missing:
             self._note("PVCError", missing, WARNING)
@@ -237,12 +273,14 @@ class _Look:
         ready = [*claims, *object_changes(job, plugins, cache)]
         group = self._group
         if group is None or not group.deleting:
-            ready += group_changes(job, group, cache)
+            ready += group_changes(job, self._front, group, cache)
         ready += record_change(job, {**plugin_records(job), **volume_records(job)})
         if group is None or group.deleting or group.status.phase in ("", "Pending"):
             self._tell_waiting(group)
             return [], ready
-        pods = births(self.tally, cache, group.name, plugins, found.waiting, self.now)
+        if self._phase in ("", PENDING):
+            self._tell_waiting(group)
+        pods = births(self.tally, self._front, cache, group.name, plugins, found.waiting, self.now)
         self._tell_births(pods)
         return [*pods.first], [*ready, *pods.then]
 
@@ -281,20 +319,27 @@ class _Look:
         elif move.phase in FINISHED:
             self._note(move.phase, move.message or "it was asked to end")
 
+    def _tell_arguments(self, plugins: list[JobPlugin]) -> None:
+        """Once, what the plugins of a new Job make nothing of."""
+        for plugin in plugins if not self._phase else ():
+            for each in plugin.flags.complaints:
+                self._note("PluginError", f"plugin {plugin.name}: {each}", WARNING)
+
     def _tell_births(self, pods: Births) -> None:
         made = [each.document["metadata"]["name"] for each in (*pods.first, *pods.then)]
         if made:
             shown = ", ".join(made[:5]) + (" ..." if len(made) > 5 else "")
-            self._note("SuccessfulCreate", f"Created {len(made)} pods: {shown}")
+            others = f"; {self._front.obstacle}" if self._front.obstacle else ""
+            self._note("SuccessfulCreate", f"Created {len(made)} pods: {shown}{others}")
         self._blocked = bool(pods.blocked)
         if pods.blocked:
             told = f"pods of other owners have the names {', '.join(pods.blocked[:5])}; delete or rename them"
             self._note("FailedCreate", told, WARNING)
 
     def _tell_waiting(self, group: PodGroup | None) -> None:
-        """Why the group waits, in the scheduler's words."""
+        """Why the group waits, in the scheduler's words.  That pods are missing is known here, and mended."""
         for each in reversed((group.status.conditions or []) if group is not None else []):
-            if each.status == "True" and each.type != "Scheduled":
+            if each.status == "True" and each.type != "Scheduled" and each.reason not in LACKS_PODS:
                 self._note("PodGroupPending", each.message, WARNING)
                 return
 

@@ -9,14 +9,16 @@ from typing import Any
 import msgspec
 
 from podium.dialects.kubernetes.policies import Priorities
+from podium.dialects.volcano.groups import queue_of_namespace
 from podium.dialects.volcano.job_names import (
     ANSWERED_GENERATION,
     JOBS,
     PARTITION_ID,
     group_name,
 )
+from podium.dialects.volcano.job_state import Front
 from podium.dialects.volcano.job_types import Job, TaskSpec, on_wire
-from podium.dialects.volcano.names import PODGROUPS, SCHEDULER, SCHEDULER_NAME, TASK_SPEC
+from podium.dialects.volcano.names import DEFAULT_QUEUE, PODGROUPS, SCHEDULER, SCHEDULER_NAME, TASK_SPEC
 from podium.dialects.volcano.types import NetworkTopology, PodGroup
 from podium.dialects.volcano.usage import add_usage, pod_usage, usage_quantities
 from podium.kube.cache import Cache
@@ -45,9 +47,9 @@ def group_of(job: Job, cache: Cache) -> PodGroup | None:
     return None
 
 
-def group_changes(job: Job, group: PodGroup | None, cache: Cache) -> list[Change]:
+def group_changes(job: Job, front: Front, group: PodGroup | None, cache: Cache) -> list[Change]:
     """What makes the group as the Job wants it."""
-    spec = _spec(job, cache)
+    spec = _spec(job, front, cache)
     if group is None:
         return [Create(PODGROUPS, job.namespace, _document(job, spec))]
     seen = on_wire(group.spec)
@@ -83,17 +85,25 @@ def _document(job: Job, spec: Document) -> Document:
     return {**kind, "metadata": metadata, "spec": {each: value for each, value in spec.items() if value}}
 
 
-def _spec(job: Job, cache: Cache) -> Document:
+def _spec(job: Job, front: Front, cache: Cache) -> Document:
     spec = job.spec
     return {
-        "minMember": spec.min_available,
-        "minTaskMember": {task.name: task.minimum for task in spec.tasks},
-        "minResources": least_resources(job, cache),
-        "queue": spec.queue,
+        "minMember": front.least,
+        "minTaskMember": {task.name: task.minimum for task in front.started},
+        "minResources": least_resources(job, front, cache),
+        "queue": spec.queue
+        if spec.queue != DEFAULT_QUEUE
+        else queue_of_namespace(job.namespace, cache) or spec.queue,
         "priorityClassName": spec.priority_class_name,
         "networkTopology": _topology(spec.network_topology),
-        "subGroupPolicy": [_sub_group(task) for task in spec.tasks if task.partition_policy is not None],
+        "subGroupPolicy": [_sub_group(task) for task in front.started if task.partition_policy is not None],
     }
+
+
+def _queue(job: Job, cache: Cache) -> str:
+    """The Job's, unless that is the default one and its namespace has another."""
+    named = job.spec.queue
+    return queue_of_namespace(job.namespace, cache) or named if named == DEFAULT_QUEUE else named
 
 
 def _sub_group(task: TaskSpec) -> Document:
@@ -124,16 +134,16 @@ def _topology(topology: NetworkTopology | None) -> Document | None:
 # --- what the least number of pods takes -------------------------------------------------------------------
 
 
-def least_resources(job: Job, cache: Cache) -> Labels:
+def least_resources(job: Job, front: Front, cache: Cache) -> Labels:
     """What the pods that start together take, counted as a quota counts: tasks of high priority first."""
     priorities = Priorities(each for each in cache.all(PRIORITYCLASSES) if isinstance(each, PriorityClass))
-    pods = {task.name: _pod_of(bytes(task.template)) for task in job.spec.tasks}
+    pods = {task.name: _pod_of(bytes(task.template)) for task in front.started}
 
     def priority(task: TaskSpec) -> int:
         return priorities.value(pods[task.name].priority_class or job.spec.priority_class_name)
 
     total: Amounts = {}
-    for task, count in _first(sorted(job.spec.tasks, key=priority, reverse=True), job.spec.min_available):
+    for task, count in _first(sorted(front.started, key=priority, reverse=True), front.least):
         add_usage(total, pods[task.name].usage, count)
     return usage_quantities(total)
 

@@ -16,12 +16,13 @@ from podium.dialects.volcano.job_state import (
     RESTARTING,
     RESUME_JOB,
     Do,
+    Front,
     Retain,
     Step,
     is_last_try,
 )
-from podium.dialects.volcano.job_tally import Member, Tally, is_up
-from podium.dialects.volcano.job_types import Job, TaskSpec
+from podium.dialects.volcano.job_tally import Member, Tally
+from podium.dialects.volcano.job_types import Job
 from podium.kube.cache import Cache
 from podium.kube.changes import Create, Read
 from podium.kube.resources import PODS
@@ -125,20 +126,20 @@ class Births(msgspec.Struct):
 
 def births(
     tally: Tally,
+    front: Front,
     cache: Cache,
     group: str,
     plugins: list[JobPlugin],
     waiting: frozenset[tuple[str, int]],
     now: float,
 ) -> Births:
-    """The pods that are missing, as far as their tasks may start."""
+    """The pods that are missing of the tasks that may start."""
     job, found = tally.job, Births()
-    for task in job.spec.tasks:
+    for task in front.started:
         members = tally.of(task.name)
-        missing = [index for index in range(task.replicas) if index not in members]
-        if not missing or not may_start(tally, task):
-            continue
-        for index in missing:
+        for index in range(task.replicas):
+            if index in members:
+                continue
             name = pod_name(job.name, task.name, index)
             if cache.get(PODS, job.namespace, name) is not None:
                 found.blocked.append(name)
@@ -150,20 +151,3 @@ def births(
             document = pod_document(job, task, index, group, plugins, marks)
             (found.first if lost else found.then).append(Create(PODS, job.namespace, document))
     return found
-
-
-def may_start(tally: Tally, task: TaskSpec) -> bool:
-    """Whether the tasks that this one depends on have come up."""
-    depends = task.depends_on
-    names = depends.name if depends is not None else None
-    if depends is None or not names:
-        return True
-    up = [_has_come_up(tally, tally.job, name) for name in names]
-    return any(up) if depends.iteration == "any" else all(up)
-
-
-def _has_come_up(tally: Tally, job: Job, name: str) -> bool:
-    task = job.task(name)
-    if task is None:
-        return True
-    return sum(is_up(each) for each in tally.of(name).values()) >= task.minimum

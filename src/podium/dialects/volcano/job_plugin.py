@@ -30,6 +30,9 @@ from podium.dialects.volcano.job_types import Job, TaskSpec
 Document = dict[str, Any]
 
 
+_KINDS: dict[type, str] = {str: "text", int: "whole number", bool: "true or false"}
+
+
 class Flag(msgspec.Struct, frozen=True):
     """An argument of a plugin.  The default gives its type; texts that are no such value count as not given."""
 
@@ -58,7 +61,7 @@ class Flags:
             text = "true" if isinstance(default, bool) else next(left, "")
         value = _read(text, default)
         if value is None:
-            self.complaints.append(f"{argument}: {text!r} is no {type(default).__name__}")
+            self.complaints.append(f"{argument}: {text!r} is no {_KINDS[type(default)]}")
         else:
             self._values[name] = value
 

@@ -2,8 +2,8 @@
 
 The API can scale only a number outside of any list, and a Job's replicas stand in its list of tasks.  So a Job
 with one task has the number a second time, as `spec.replicas`.  Whichever of the two has moved since the
-controller last looked (`status.replicas`) is carried over to the other.  A Job of several tasks has no such
-number: a server then refuses to scale it, as nobody can know which task is meant.
+controller last looked (`status.replicas`) is carried over to the other.  A Job of several tasks may not
+have such a number, so a server refuses to scale it: nobody can know which task is meant.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from enum import Enum
 
 import msgspec
 
-from podium.dialects.volcano.job_types import Job
+from podium.dialects.volcano.job_types import Job, TaskSpec
 
 PENDING, RUNNING, RESTARTING = "Pending", "Running", "Restarting"
 ABORTING, ABORTED = "Aborting", "Aborted"
@@ -115,27 +115,50 @@ class Counts(msgspec.Struct):
     succeeded_of: dict[str, int] = {}  # by task
 
 
+class Front(msgspec.Struct, frozen=True):
+    """How far a Job has come: the tasks that have started, or may.  Others wait for them."""
+
+    started: tuple[TaskSpec, ...]
+    least: int  # pods of theirs that start together
+    obstacle: str = ""  # what the others wait for, if there are others
+
+    @property
+    def total(self) -> int:
+        return sum(task.replicas for task in self.started)
+
+
+def whole(job: Job) -> Front:
+    """A Job none of whose tasks waits for others."""
+    return Front(tuple(job.spec.tasks), job.spec.min_available)
+
+
 def is_last_try(job: Job) -> bool:
     """Whether a restart would be one too many: pods that have ended then stay, to be looked at."""
     return job.status.retry_count >= job.spec.max_retry - 1
 
 
-def _pending(job: Job, counts: Counts, retries: int) -> tuple[str, str]:
+Rule = Callable[[Job, Counts, Front, int], tuple[str, str]]
+
+
+def _pending(job: Job, counts: Counts, front: Front, retries: int) -> tuple[str, str]:
     started = counts.running + counts.succeeded + counts.failed
-    return (RUNNING if started >= job.spec.min_available else ""), ""
+    return (RUNNING if started >= front.least else ""), ""
 
 
-def _running(job: Job, counts: Counts, retries: int) -> tuple[str, str]:
+def _running(job: Job, counts: Counts, front: Front, retries: int) -> tuple[str, str]:
     spec, total = job.spec, job.total
     if not total:
         return "", ""
     wanted = spec.min_success
     if wanted is not None and counts.succeeded >= wanted:
         return COMPLETED, f"{counts.succeeded} pods have succeeded, {wanted} are needed"
-    if counts.succeeded + counts.failed == total:
+    ended = counts.succeeded + counts.failed
+    if ended == total:
         return _ended(job, counts)
-    if counts.pending > total - spec.min_available:
-        return PENDING, f"{counts.pending} of {total} pods wait, and {spec.min_available} have to run"
+    if front.obstacle and ended == front.total and not counts.terminating:
+        return FAILED, f"{front.obstacle}: all pods have ended"
+    if counts.pending > front.total - front.least:
+        return PENDING, f"{counts.pending} of {front.total} pods wait, and {front.least} have to run"
     return "", ""
 
 
@@ -152,7 +175,7 @@ def _ended(job: Job, counts: Counts) -> tuple[str, str]:
     return (COMPLETED if counts.succeeded >= wanted else FAILED), told
 
 
-def _restarting(job: Job, counts: Counts, retries: int) -> tuple[str, str]:
+def _restarting(job: Job, counts: Counts, front: Front, retries: int) -> tuple[str, str]:
     if retries >= job.spec.max_retry:
         return FAILED, f"it has been restarted {retries} times, which is all that maxRetry allows"
     if job.total - counts.terminating >= job.spec.min_available:
@@ -160,14 +183,14 @@ def _restarting(job: Job, counts: Counts, retries: int) -> tuple[str, str]:
     return "", ""
 
 
-def _until_quiet(phase: str) -> Callable[[Job, Counts, int], tuple[str, str]]:
-    def rule(job: Job, counts: Counts, retries: int) -> tuple[str, str]:
+def _until_quiet(phase: str) -> Rule:
+    def rule(job: Job, counts: Counts, front: Front, retries: int) -> tuple[str, str]:
         return ("", "") if counts.terminating or counts.pending or counts.running else (phase, "")
 
     return rule
 
 
-_RULES: Mapping[str, Callable[[Job, Counts, int], tuple[str, str]]] = {
+_RULES: Mapping[str, Rule] = {
     PENDING: _pending,
     RUNNING: _running,
     RESTARTING: _restarting,
@@ -177,7 +200,7 @@ _RULES: Mapping[str, Callable[[Job, Counts, int], tuple[str, str]]] = {
 }
 
 
-def next_phase(phase: str, job: Job, counts: Counts, retries: int) -> tuple[str, str]:
+def next_phase(phase: str, job: Job, counts: Counts, front: Front, retries: int) -> tuple[str, str]:
     """The phase that follows by itself, and why; "" while the present one lasts."""
     rule = _RULES.get(phase or PENDING)
-    return ("", "") if rule is None else rule(job, counts, retries)
+    return ("", "") if rule is None else rule(job, counts, front, retries)

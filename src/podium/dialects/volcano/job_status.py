@@ -46,8 +46,11 @@ def status_change(
         "retryCount": count(retries),
         "replicas": count(job.total),
     }
-    if move.phase and (move.phase, move.reason) != (status.state.phase, status.state.reason):
+    state = status.state
+    if move.phase and move.phase != state.phase:
         desired |= _moved(job, move, now)
+    elif move.phase and (move.reason, move.message) != (state.reason, state.message):
+        desired["state"] = {"phase": move.phase, "reason": move.reason or None, "message": move.message or None}
     return status_patch(JOBS, job, status, desired, exact=True)
 
 

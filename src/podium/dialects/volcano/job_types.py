@@ -190,6 +190,10 @@ class JobSpec(View):
             "self.volumes.exists_one(other, other.mountPath == one.mountPath))",
             "two volumes have the same mountPath",
         ),
+        Rule(
+            "!has(self.replicas) || (has(self.tasks) && size(self.tasks) == 1)",
+            "replicas is for Jobs with one task; change those of the task that is meant",
+        ),
     )
 
     scheduler_name: Annotated[str, said("Who places the pods.", maxLength=_LONGEST_LABEL)] = "volcano"

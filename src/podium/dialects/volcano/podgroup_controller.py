@@ -1,8 +1,10 @@
 """Groups for pods that nobody has grouped.
 
 A pod of Volcano's scheduler that names no group gets one, called after what controls it: all pods of a ReplicaSet,
-a StatefulSet, a Job or of any operator's object are one group.  A pod that nothing controls is a group by itself.
-The owner says by an annotation how many must start together; the pods' own annotations say the rest.
+a StatefulSet, a Job or of any operator's object are one group.  A JobSet controls pods through its Jobs, and they
+are one group, too; in a LeaderWorkerSet each leader and its workers are one.  A pod that nothing controls is a
+group by itself.  The owner says by an annotation how many must start together; the pods' own annotations say the
+rest.
 
 The scheduler does not wait for the group of a lone pod, which is a gang of one with or without an object.  It
 waits for the group of a controlled one (`marks`): only the group says how many start together.
@@ -13,17 +15,21 @@ kinds as they come and go.  The status of groups is the scheduler's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from podium.dialects.volcano.groups import (
     GROUP_MIN_MEMBER,
+    JOBSET_UID,
+    LEADERS_SET,
     OWNER_PREFIX,
     group_name,
     grouped_elsewhere,
+    leader_of,
     name_after,
+    queue_of_namespace,
     topology_of,
 )
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, PREEMPTABLE, QUEUE_NAME
@@ -33,7 +39,8 @@ from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Delete, Patch, Read
 from podium.kube.conditions import owner_reference
 from podium.kube.controller import NOTHING, Mapper, Outcome
-from podium.kube.resources import DAEMONSETS, JOBS, PODS, REPLICASETS, STATEFULSETS, Resource
+from podium.kube.mapping import nobody
+from podium.kube.resources import DAEMONSETS, JOBS, NAMESPACES, PODS, REPLICASETS, STATEFULSETS, Resource
 from podium.kube.wire import Object, OwnerReference, Pod, ReplicaSet, StatefulSet
 
 Document = dict[str, Any]
@@ -41,6 +48,8 @@ Document = dict[str, Any]
 _OWNERS = (REPLICASETS, STATEFULSETS, DAEMONSETS, JOBS)
 # Where operators keep the objects that control pods; which of these kinds there are is the cluster's affair.
 _OPERATORS = frozenset({"kubeflow.org", "ray.io", "jobset.x-k8s.io", "leaderworkerset.x-k8s.io"})
+
+_LEADERS_KIND = "LeaderWorkerSet"
 
 _COOLDOWN_TIME = "volcano.sh/cooldown-time"
 _FROM_POD = (PREEMPTABLE, _COOLDOWN_TIME, "volcano.sh/revocable-zone")
@@ -62,6 +71,7 @@ class PodGroupController:
         self.watches: dict[Resource, Mapper] = {
             PODS: self._of_pod,
             PODGROUPS: _of_group,
+            NAMESPACES: nobody,
             **dict.fromkeys(_OWNERS, _of_owner),
         }
 
@@ -74,18 +84,17 @@ class PodGroupController:
             self.watches.pop(resource, None)
 
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
-        if not (cache.synced(PODS) and cache.synced(PODGROUPS)):
+        if not all(map(cache.synced, (PODS, PODGROUPS, NAMESPACES))):
             return Outcome(again_at=now + _UNSYNCED_DELAY)
         namespace, whose = key
         if whose.startswith(_POD):
-            pod = cache.find(PODS, Pod, (namespace, whose.removeprefix(_POD)))
-            alone = pod is not None and pod.metadata.controller is None and self._concerned(pod)
-            return _grouped([pod], None, cache) if pod is not None and alone else NOTHING
+            return self._of_one(cache.find(PODS, Pod, (namespace, whose.removeprefix(_POD))), cache)
         uid = whose.removeprefix(_OWNER)
-        pods = [pod for _, pod in cache.owned_by(uid, PODS) if isinstance(pod, Pod) and self._concerned(pod)]
-        pods = [pod for pod in pods if group_name(pod) == name_after(uid)]
+        pods = [
+            pod for pod in _controlled(uid, cache) if self._concerned(pod) and group_name(pod) == name_after(uid)
+        ]
         group = cache.find(PODGROUPS, PodGroup, (namespace, name_after(uid)))
-        reference = next((one.metadata.controller for one in (*pods, group) if one is not None), None)
+        reference = next((_reference(one, uid, cache) for one in (*pods, group) if one is not None), None)
         if reference is None:
             return NOTHING
         resource = self._kind(reference)
@@ -99,13 +108,38 @@ class PodGroupController:
             return Outcome((Read(resource, namespace, reference.name, uid),))
         if _scaled_to_nothing(owner):
             return Outcome(_removed(group))
-        return _grouped(pods, owner, cache) if pods else NOTHING
+        return _grouped(pods, owner, _owner_references(pods[0], reference), cache) if pods else NOTHING
+
+    def _of_one(self, pod: Pod | None, cache: Cache) -> Outcome:
+        """The group of a pod that nothing controls, or of a leader and its workers."""
+        if pod is None or not self._concerned(pod):
+            return NOTHING
+        own = [owner_reference(pod, PODS)]
+        if leader_of(pod) == pod.name:
+            workers = cache.get(STATEFULSETS, pod.namespace, pod.name)
+            others = _controlled(workers.uid, cache) if workers is not None else ()
+            pods = [
+                pod,
+                *(each for each in others if self._concerned(each) and group_name(each) == group_name(pod)),
+            ]
+            return _grouped(pods, self._leaders_set(pod, cache), own, cache)
+        return _grouped([pod], None, own, cache) if pod.metadata.controller is None else NOTHING
+
+    def _members(self, name: str, pods: Iterable[Pod]) -> list[Pod]:
+        return [pod for pod in pods if self._concerned(pod) and group_name(pod) == name]
+
+    def _leaders_set(self, pod: Pod, cache: Cache) -> Object | None:
+        kinds = (each for each in self.watches if each.kind == _LEADERS_KIND)
+        found = (cache.get(each, pod.namespace, pod.labels[LEADERS_SET]) for each in kinds)
+        return next((each for each in found if each is not None), None)
 
     def _of_pod(self, obj: Object, cache: Cache) -> Iterable[Key]:
         if not isinstance(obj, Pod) or obj.spec.scheduler_name not in self._schedulers:
             return ()
-        reference = obj.metadata.controller
-        return ((obj.namespace, _POD + obj.name if reference is None else _OWNER + reference.uid),)
+        reference, leader, jobset = obj.metadata.controller, leader_of(obj), obj.labels.get(JOBSET_UID)
+        if leader or reference is None:
+            return ((obj.namespace, _POD + (leader or obj.name)),)
+        return ((obj.namespace, _OWNER + (jobset or reference.uid)),)
 
     def _concerned(self, pod: Pod) -> bool:
         if pod.spec.scheduler_name not in self._schedulers or pod.finished or pod.deleting:
@@ -121,7 +155,26 @@ class PodGroupController:
 
 
 def _of_owner(obj: Object, cache: Cache) -> Iterable[Key]:
-    return ((obj.namespace, _OWNER + obj.uid),)
+    """A Job may be one of a JobSet, and a StatefulSet that of a leader's workers."""
+    above = obj.metadata.controller
+    if above is not None:
+        yield obj.namespace, (_POD + above.name if above.kind == PODS.kind else _OWNER + above.uid)
+    yield obj.namespace, _OWNER + obj.uid
+
+
+def _controlled(uid: str, cache: Cache) -> Iterator[Pod]:
+    """The pods that an object controls, itself or through Jobs."""
+    for holder in (uid, *(job.uid for _, job in cache.owned_by(uid, JOBS))):
+        yield from (pod for _, pod in cache.owned_by(holder, PODS) if isinstance(pod, Pod))
+
+
+def _reference(obj: Object, uid: str, cache: Cache) -> OwnerReference | None:
+    """How a pod or a group names the object of this UID: as its controller, or as that of its Job."""
+    reference = obj.metadata.controller
+    if reference is None or reference.uid == uid:
+        return reference
+    job = cache.get(JOBS, obj.namespace, reference.name)
+    return job.metadata.controller if job is not None else None
 
 
 def _of_group(obj: Object, cache: Cache) -> Iterable[Key]:
@@ -142,12 +195,14 @@ def _removed(group: PodGroup | None) -> tuple[Change, ...]:
     return (Delete(PODGROUPS, group.namespace, group.name, uid=group.uid),)
 
 
-def _grouped(pods: list[Pod], owner: Object | None, cache: Cache) -> Outcome:
+def _grouped(pods: list[Pod], owner: Object | None, references: list[Document], cache: Cache) -> Outcome:
     """The group of these pods as it should be, and every pod with its name on it."""
     model = min(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.name))
     name = group_name(model)
-    wanted = _document(model, name, owner)
     group = cache.find(PODGROUPS, PodGroup, (model.namespace, name))
+    # A group that is there stays in its queue, whatever its namespace says later.
+    queue = queue_of_namespace(model.namespace, cache) if group is None else ""
+    wanted = _document(model, name, owner, references, queue)
     changes: list[Change] = []
     if group is None:
         changes.append(Create(PODGROUPS, model.namespace, wanted))
@@ -161,8 +216,8 @@ def _grouped(pods: list[Pod], owner: Object | None, cache: Cache) -> Outcome:
     return Outcome(tuple(changes))
 
 
-def _document(pod: Pod, name: str, owner: Object | None) -> Document:
-    """The group that a pod and its owner ask for."""
+def _document(pod: Pod, name: str, owner: Object | None, references: list[Document], queue: str) -> Document:
+    """The group that a pod and its owner ask for; `queue` is that of the namespace."""
     above: Mapping[str, str] = owner.annotations if owner is not None else {}
     annotations = {key: value for key, value in above.items() if key.startswith(OWNER_PREFIX)}
     annotations |= {key: pod.annotations[key] for key in _FROM_POD if key in pod.annotations}
@@ -175,7 +230,9 @@ def _document(pod: Pod, name: str, owner: Object | None) -> Document:
     spec: Document = {"minMember": minimum, "minResources": usage_quantities(needs)}
     if pod.spec.priority_class_name:
         spec["priorityClassName"] = pod.spec.priority_class_name
-    if queue := pod.annotations.get(QUEUE_NAME):
+    told = (pod.annotations, pod.labels, above, owner.labels if owner is not None else {})
+    queue = next((marks[QUEUE_NAME] for marks in told if marks.get(QUEUE_NAME)), queue)
+    if queue:
         spec["queue"] = queue
     if topology := topology_of(pod.annotations):
         spec["networkTopology"] = topology
@@ -186,7 +243,7 @@ def _document(pod: Pod, name: str, owner: Object | None) -> Document:
             "name": name,
             "annotations": annotations,
             "labels": {key: pod.labels[key] for key in _LABELS_FROM_POD if key in pod.labels},
-            "ownerReferences": _owner_references(pod),
+            "ownerReferences": references,
         },
         "spec": spec,
     }
@@ -221,9 +278,9 @@ def _minimum(text: str | None) -> int:
     return int(text) if text is not None and text.isdecimal() else 1
 
 
-def _owner_references(pod: Pod) -> list[Document]:
-    if pod.metadata.controller is None:
-        return [owner_reference(pod, PODS)]
+def _owner_references(pod: Pod, controller: OwnerReference) -> list[Document]:
+    """Those of a pod, or that to the object which controls it through others."""
+    own = pod.metadata.owner_references or []
     return [
         {
             "apiVersion": each.api_version,
@@ -233,5 +290,5 @@ def _owner_references(pod: Pod) -> list[Document]:
             "controller": each.controller,
             "blockOwnerDeletion": each.block_owner_deletion,
         }
-        for each in pod.metadata.owner_references or ()
+        for each in (own if controller in own else [controller])
     ]

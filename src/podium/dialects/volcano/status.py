@@ -18,14 +18,20 @@ from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.dialects.volcano.translate import PHASE_NAMES
 from podium.kube.changes import Patch
 from podium.kube.times import format_time, parse_time
-from podium.reasons import GANG, TOO_FEW, TOO_FEW_OF_ROLE
+from podium.reasons import GANG, TOO_FEW, TOO_FEW_GROUPS, TOO_FEW_OF_ROLE
 
 Document = dict[str, Any]
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULED = "Scheduled"
 _READY = "tasks in gang are ready to be scheduled"
-_REASONS = {TOO_FEW.code: "NotEnoughTasks", TOO_FEW_OF_ROLE.code: "NotEnoughPodsOfTask"}
+# Reasons of a group whose pods are yet to be made.
+_REASONS = {
+    TOO_FEW.code: "NotEnoughTasks",
+    TOO_FEW_OF_ROLE.code: "NotEnoughPodsOfTask",
+    TOO_FEW_GROUPS.code: "NotEnoughTasks",
+}
+LACKS_PODS = frozenset(_REASONS.values())
 _NOT_ENOUGH = "NotEnoughResources"
 
 NUMBERS_AGAIN = 60.0
@@ -42,7 +48,7 @@ def group_patch(
     ready = is_ready(gang) and gang.fault is None
     # Without pods it is stuck when somebody has said so: it was not let in.
     stuck = not ready and (not _only_leaving(gang) if gang.tasks else verdict is not None)
-    phase = phase_of(gang, stuck)
+    phase = gang.phase if stuck and _lacks_pods(verdict) else phase_of(gang, stuck)
     conditions = list(group.status.conditions or ())
     if stuck:
         conditions = _set(conditions, _unschedulable(gang, verdict), cycle, now)
@@ -63,6 +69,15 @@ def group_patch(
     elif seen == tuple(status.values()):
         return None
     return Patch(PODGROUPS, group.namespace, group.name, {"status": status}, uid=group.uid)
+
+
+def _lacks_pods(verdict: Verdict | None) -> bool:
+    """Whether pods are yet to be made: nothing was tried that could have failed, so the phase says what it said.
+
+    A group that runs and grows, or whose lost pod is about to come back, is not one whose rest does not fit.
+    """
+    refusal = verdict.refusal if verdict is not None else None
+    return refusal is not None and refusal.code in _REASONS
 
 
 def is_ready(gang: Gang) -> bool:

@@ -1,0 +1,136 @@
+"""Tasks that wait for others: the gang counts who has started, grows with the rest, and nobody waits for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.dialects.volcano.names import PODGROUPS
+from podium.kube.changes import Patch
+from tests.dialects.job_stage import NOW, Stage, job_document, task, template
+from tests.dialects.test_job_stories import Story, on
+
+Document = dict[str, Any]
+
+
+def after(*names: str, **more: Any) -> Document:
+    return {"name": list(names), **more}
+
+
+@pytest.fixture
+def story() -> Story:
+    return Story(4)
+
+
+def the_group(story: Story) -> Document:
+    (group,) = story.objects(PODGROUPS)
+    return group
+
+
+# --- gangs that grow ---------------------------------------------------------------------------------------
+
+
+def test_a_gang_of_all_pods_does_not_wait_for_those_that_wait_for_it(story: Story) -> None:
+    """Nothing is said about minimums, so all four pods are needed, and two of them are made later."""
+    story.start(task("first", 2), task("second", 2, dependsOn=after("first")))
+    assert story.living() == ["first-0", "first-1", "second-0", "second-1"]
+    assert (story.phase, story.count("minAvailable")) == ("Running", 4)
+    spec = the_group(story)["spec"]
+    assert (spec["minMember"], spec["minTaskMember"]) == (4, {"first": 2, "second": 2})
+    assert spec["minResources"]["cpu"] == "4"
+
+
+def test_the_group_counts_who_has_started(story: Story) -> None:
+    slow = template(nodeSelector={"comes": "later"})
+    story.start({"name": "first", "replicas": 1, "template": slow}, task("second", 3, dependsOn=after("first")))
+    spec = the_group(story)["spec"]
+    assert (spec["minMember"], spec["minTaskMember"], spec["minResources"]["cpu"]) == (1, {"first": 1}, "1")
+    assert story.phase == "Pending"
+    (made,) = (each["message"] for each in story.events() if each["reason"] == "SuccessfulCreate")
+    assert made.endswith("task second waits for 1 pods of task first, and 0 are up")
+
+
+def test_steps_follow_steps_that_have_ended(story: Story) -> None:
+    story.start(task("a"), task("b", 2, dependsOn=after("a")), task("c", dependsOn=after("b")))
+    assert story.living() == ["a-0", "b-0", "b-1", "c-0"], "running is enough"
+    for name in ("a-0", "b-0", "b-1", "c-0"):
+        story.ended(name)
+    assert story.phase == "Completed"
+
+
+def test_the_second_step_starts_as_a_whole_or_not_at_all(story: Story) -> None:
+    """There is room for four pods of the second step, and none for the fifth: none of them starts."""
+    large = template()
+    large["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "600"}}
+    second = {"name": "second", "replicas": 5, "template": large, "dependsOn": after("first")}
+    story.start(task("first"), second)
+    story.pass_seconds(20)
+    assert (story.count("running"), story.count("pending")) == (1, 5)
+    assert the_group(story)["spec"]["minMember"] == 6
+
+
+def test_a_group_that_grows_is_not_unknown(story: Story) -> None:
+    """Between the group's new size and its new pods nothing has failed: a policy about that must not act."""
+    phases = set()
+    tasks = (task("first"), task("second", 2, dependsOn=after("first")))
+    story.apply(job_document(*tasks, policies=[on("Unknown", "AbortJob")]))
+    for _ in range(40):
+        story.pass_seconds(0.25)
+        phases |= {each["status"].get("phase", "") for each in story.objects(PODGROUPS) if "status" in each}
+    assert story.phase == "Running"
+    assert phases <= {"", "Pending", "Inqueue", "Running"}
+
+
+@pytest.mark.parametrize(
+    ("least", "wanted"),
+    [(6, 2), (2, 2), (1, 1), (0, 2)],  # 0 stands for the sum of the tasks' minimums
+)
+def test_how_many_of_the_first_step_must_start(least: int, wanted: int) -> None:
+    tasks = (task("a", 4, minAvailable=2), task("b", 2, minAvailable=1, dependsOn=after("a")))
+    stage = Stage(*tasks, phase="Pending", minAvailable=least)
+    stage.group("Inqueue")
+    (patch,) = stage.look().of(Patch, PODGROUPS)
+    assert patch.patch["spec"]["minMember"] == wanted
+
+
+# --- what cannot start -------------------------------------------------------------------------------------
+
+
+def test_a_job_whose_rest_can_never_start_has_failed() -> None:
+    stage = Stage(task("a", 2), task("b", dependsOn=after("a")), minAvailable=1)
+    stage.group()
+    stage.pod("a-0", "Failed", code=1)
+    stage.pod("a-1", "Succeeded")
+    seen = stage.look()
+    assert seen.phase == "Failed"
+    told = "task b waits for 2 pods of task a, and 1 are up: all pods have ended"
+    assert seen.status["state"]["message"] == told
+
+
+def test_one_of_which_a_pod_still_runs_has_not() -> None:
+    stage = Stage(task("a", 2), task("b", dependsOn=after("a")), minAvailable=1)
+    stage.group()
+    stage.pod("a-0", "Failed", code=1)
+    stage.pod("a-1")
+    assert stage.look().phase == ""
+
+
+def test_a_policy_that_waits_goes_before_the_end() -> None:
+    """All pods have failed, and a policy will restart the Job in a minute: it is not over yet."""
+    stage = Stage(task("a", 2), policies=[on("PodFailed", "RestartJob", timeout="60s")])
+    stage.group()
+    stage.pod("a-0", "Failed", code=1)
+    stage.pod("a-1", "Failed", code=1)
+    assert stage.look().phase == ""
+    assert stage.look(now=NOW + 61).phase == "Restarting"
+
+
+def test_pods_of_a_task_that_has_begun_come_back_whatever_it_waited_for() -> None:
+    stage = Stage(
+        task("a"), task("b", 2, dependsOn=after("a")), status={"taskStatusCount": {"b": {"phase": {"Running": 1}}}}
+    )
+    stage.group()
+    stage.pod("a-0", "Pending")
+    stage.pod("b-0")
+    assert stage.look().created == ["b-1"]
