@@ -1,10 +1,13 @@
 """The experiment of the FGD paper: every policy on every trace, ten seeds each, beside the published means.
 
-    python -m bench.fgd --traces DIR [--seeds 10] [--trace default ...] [--policy fgd ...] [--jobs 2]
+    python -m bench.fgd --traces DIR [--seeds 10] [--trace default ...] [--policy fgd ...] [--jobs 2] [--keep DIR]
 
 DIR (or $PODIUM_TRACES) holds the openb lists, which are not part of this repository.  A policy must come within
 half a point of its published mean on the default trace, the order of the policies must be the published one on all
 of them, and podium's own profile for such clusters must be no worse than FGD.
+
+With --keep what each run came to is written to a directory, and a run that is found there is not run again: so the
+table can be made in pieces, and be looked at as a whole when the last one is there.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import statistics
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -76,6 +80,19 @@ def run(case: Case) -> Outcome:
     return Outcome(result.gpu_allocation_percent, at_ninety.fragmented_percent, seconds)
 
 
+def kept(directory: Path | None, case: Case) -> Outcome:
+    """What came of a run, from the directory if it is there."""
+    if directory is None:
+        return run(case)
+    path = directory / f"{case.trace}-{case.policy}-{case.seed}.json"
+    if not path.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".part")
+        unfinished.write_bytes(msgspec.json.encode(run(case)))
+        unfinished.rename(path)
+    return msgspec.json.decode(path.read_bytes(), type=Outcome)
+
+
 def main() -> int:
     told = _arguments()
     cases = [
@@ -86,7 +103,7 @@ def main() -> int:
     ]
     found: dict[tuple[str, str], list[Outcome]] = {}
     with ProcessPoolExecutor(told.jobs) as pool:
-        for case, outcome in zip(cases, pool.map(run, cases), strict=True):
+        for case, outcome in zip(cases, pool.map(partial(kept, told.keep), cases), strict=True):
             found.setdefault((case.trace, case.policy), []).append(outcome)
             print(f"{case.trace} {case.policy} seed {case.seed}: {outcome.allocated} %", file=sys.stderr)
     _show(found, told.trace, told.policy)
@@ -103,6 +120,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--trace", nargs="+", choices=TRACES, default=TRACES)
     parser.add_argument("--policy", nargs="+", choices=(*POLICIES, OWN), default=(*POLICIES, OWN))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--keep", type=Path)
     return parser.parse_args()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from podium.core.constraints import DeviceRequest
-from podium.core.fragmentation import Shape, Target, typical
+from podium.core.fragmentation import Filling, Shape, Target, typical
 from podium.sim.inflation import Inflation, inflate
 from podium.sim.policies import POLICIES, policy
 from podium.sim.traces.openb import GpuNode, GpuPod, arrivals, read_nodes, read_pods
@@ -77,14 +77,32 @@ def test_fragmentation_of_a_node_by_hand() -> None:
     assert poor.tolist() == [0.5 * 1600 + 0.25 * 0 + 0.25 * 1600, 300.0]
 
 
-def test_a_share_taken_of_each_device_is_the_same_as_the_node_then() -> None:
+def test_what_is_out_of_reach_of_a_node_by_hand() -> None:
+    weights = {Shape(4000, 1000, 1): 2, Shape(1000, 500, 1): 1, Shape(0, 500, 1, "T4"): 1, Shape(9000): 7}
+    target = Filling(weights, lambda names: [0])
+    free = np.array([[1000, 1000, 300], [1000, 600, 0]], dtype=np.int64)
+    cpu, models = np.array([6000, 3000, 0], dtype=np.int64), np.array([0, 1, 0], dtype=np.int32)
+    # First node: for whole ones there is CPU for one and a half, halves can use everything.
+    # Second node: no whole one has the CPU, halves can use everything, and who wants a T4 finds none.
+    # Third node: nobody can use the 300.
+    expected = [0.5 * 500, 0.5 * 1600 + 0.25 * 1600, 300.0]
+    assert target.fragmented(free, cpu, models).tolist() == expected
+    assert Filling({Shape(0, 500, 1): 1}, lambda names: []).fragmented(free, cpu * 0, models).tolist() == [
+        0,
+        0,
+        300,
+    ]
+
+
+@pytest.mark.parametrize("measure", [Target, Filling])
+def test_a_share_taken_of_each_device_is_the_same_as_the_node_then(measure: type[Target]) -> None:
     weights = {
         Shape(4000, 1000, 1): 0.4,
         Shape(1000, 370, 1): 0.3,
         Shape(1000, 1000, 2, "T4"): 0.2,
         Shape(500): 0.1,
     }
-    target = Target(weights, lambda names: [0] if "T4" in names else [])
+    target = measure(weights, lambda names: [0] if "T4" in names else [])
     free = np.array([[1000, 400, 1000], [600, 1000, 1000], [370, 90, 0]], dtype=np.int64)
     cpu, models = np.array([5000, 900, 4000], dtype=np.int64), np.array([0, 1, 0], dtype=np.int32)
     taken = target.with_share(free, cpu, models, 370)

@@ -9,11 +9,16 @@ the CPU is spent, can use none.  What the shapes cannot use, weighted by their p
 
 in thousandths of a device.  Shapes that want no device can use none of it, so even an empty node has some.
 
+That asks whether one more task fits, and sees that the CPU runs out when it has run out.  `Filling` asks what a
+shape could use if it had the node to itself: no more of the devices than the CPU that is left can serve.  So eight
+free devices beside the CPU for three tasks of one device count as three to that shape, not as eight.
+
 All questions are asked to many nodes at once: tables have a line a device (or a shape) and a column a node.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -36,6 +41,10 @@ ModelNumbers = Callable[[Sequence[str]], list[int]]
 
 # The rare shapes of a workload, one in twenty tasks, do not count.
 COVERAGE = 0.95
+
+# What a look at a node costs grows with the shapes that are asked for.
+_MOST_SHAPES = 128
+_BOUNDLESS = 1e9  # thousandths of a device: more than any node has
 
 
 class Shape(msgspec.Struct, frozen=True, order=True):
@@ -139,36 +148,66 @@ class Target:
         return result + barred
 
 
+class Filling(Target):
+    """What is out of reach when a node is filled up with a shape: beyond its devices' room, or beyond the CPU."""
+
+    def __init__(self, weights: Mapping[Shape, float], model_numbers: ModelNumbers) -> None:
+        super().__init__(weights, model_numbers)
+        # Shapes without devices say nothing about where devices are well placed: the others share the weight.
+        self._weights = self._weights / self._weights.sum()
+        # What a milli-CPU serves.  Who needs no CPU is served by any.
+        self._served: Amounts = _column(
+            [shape.size / shape.cpu if shape.cpu else _BOUNDLESS for shape in weights if shape.count], np.float64
+        )
+
+    def _sum(self, useful: Table, useless: Table, total: Index, cpu: Index, models: Numbers) -> Amounts:
+        usable: Amounts = np.minimum(total - useless[self._share_of], np.maximum(cpu, 1) * self._served)
+        usable[(useful[self._share_of] < self._count) | (cpu < self._cpu)] = 0.0
+        for line, numbers in self._models.items():
+            usable[line, ~np.isin(models, numbers)] = 0.0
+        usable *= self._weights
+        result: Amounts = total - usable.sum(axis=0)
+        return result
+
+
 def _column(values: Sequence[float], kind: type[np.generic]) -> NDArray[Any]:
     return np.array(values, dtype=kind)[:, None]
 
 
 def target_of(cluster: Cluster) -> Target | None:
-    """What usually comes to a cluster: what it was told, or else what is on it and waits for it.
-
-    None where there is nothing to go by, or no device.
-    """
-    devices = cluster.nodes.devices
-    if not devices.any:
-        return None
-    weights = cluster.workload
-    if weights is None:
-        counts: Counter[Shape] = Counter()
-        for kind in cluster.classes:
-            if kind.population:
-                counts[Shape.of(kind)] += kind.population
-        weights = typical(counts)
-    return Target(weights, devices.model_numbers) if weights else None
+    """The measure as published, over the commonest shapes.  None where there is nothing to go by, or no device."""
+    weights = typical(_usual(cluster))
+    return Target(weights, cluster.nodes.devices.model_numbers) if weights else None
 
 
-def typical(counts: Mapping[Shape, int], coverage: float = COVERAGE) -> dict[Shape, float]:
+def filling_of(cluster: Cluster) -> Filling | None:
+    """The measure of filling up, over all shapes that want devices; of very many, over the commonest."""
+    wanting = {shape: count for shape, count in _usual(cluster).items() if shape.count}
+    common = dict(heapq.nlargest(_MOST_SHAPES, wanting.items(), key=lambda each: (each[1], each[0])))
+    return Filling(common, cluster.nodes.devices.model_numbers) if common else None
+
+
+def _usual(cluster: Cluster) -> Mapping[Shape, float]:
+    """How often each shape comes to a cluster: as it was told, or else what is on it and waits for it."""
+    if not cluster.nodes.devices.any:
+        return {}
+    if cluster.workload is not None:
+        return cluster.workload
+    counts: Counter[Shape] = Counter()
+    for kind in cluster.classes:
+        if kind.population:
+            counts[Shape.of(kind)] += kind.population
+    return counts
+
+
+def typical(counts: Mapping[Shape, float], coverage: float = COVERAGE) -> dict[Shape, float]:
     """The commonest shapes that cover a share of all tasks, with the probability of each among them.
 
     Equal counts: the larger shape comes first.
     """
     total = sum(counts.values())
-    chosen: dict[Shape, int] = {}
-    covered = 0
+    chosen: dict[Shape, float] = {}
+    covered = 0.0
     for count, shape in sorted(((count, shape) for shape, count in counts.items()), reverse=True):
         if covered >= coverage * total:
             break
