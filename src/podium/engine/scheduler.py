@@ -377,7 +377,7 @@ class Scheduler:
 
     def _look_for_torn(self, now: float) -> None:
         plans = self._world.plans
-        torn = {id for id, gang in self._cluster.accounts.active.items() if is_torn(gang, plans)}
+        torn = {id for id, gang in self._cluster.accounts.split.items() if is_torn(gang, plans)}
         self._torn = {id: self._torn.get(id, now) for id in sorted(torn)}
 
     def _give_up_torn(self, now: float) -> None:
