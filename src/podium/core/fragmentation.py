@@ -94,7 +94,8 @@ class Target:
         enough = free >= self._shares
         useful = np.count_nonzero(enough, axis=1)
         useless = np.where(enough, 0, free).sum(axis=1)
-        return self._sum(useful, useless, free.sum(axis=0), cpu, models)
+        total = free.sum(axis=0)
+        return self._sum(useful[:, None], useless[:, None], total[None], cpu, models)[0]
 
     def with_share(self, free: Table, cpu: Index, models: Numbers, share: int) -> Amounts:
         """F of each column after a share is taken, by the device of which it is taken (also where it cannot be).
@@ -109,30 +110,27 @@ class Target:
         still = after >= self._shares
         useful_then = useful[:, None, :] - enough + still
         useless_then = useless[:, None, :] - np.where(enough, 0, free) + np.where(still, 0, after)
-        lines, columns = free.shape
         total = np.broadcast_to(free.sum(axis=0) - share, free.shape)
-        flat = (len(self._shares), lines * columns)
-        found = self._sum(
-            useful_then.reshape(flat),
-            useless_then.reshape(flat),
-            total.reshape(-1),
-            np.broadcast_to(cpu, free.shape).reshape(-1),
-            np.broadcast_to(models, free.shape).reshape(-1),
-        )
-        return found.reshape(lines, columns)
+        return self._sum(useful_then, useless_then, total, cpu, models)
 
-    def _sum(self, useful: Table, useless: Table, total: Index, cpu: Index, models: Numbers) -> Amounts:
-        """Over the shapes, given by share how many devices of a column have room, and what the others have free.
+    def _sum(self, useful: Table, useless: Table, total: Table, cpu: Index, models: Numbers) -> Amounts:
+        """Over the shapes: given by share, case and column how many devices have room, and what the others have
+        free; by case and column what is free; and what holds for a column in all cases.
 
-        The cases are summed apart, then together: floating point is exact only in this order, and a score that is
-        cut to a whole number may hang on the last bit.
+        Parts are summed apart, then together: floating point is exact only in this order, and a score that is cut
+        to a whole number may hang on the last bit.
         """
+        cases = total.shape
+        flat = (len(self._shares), total.size)
+        useful, useless, total = useful.reshape(flat), useless.reshape(flat), total.reshape(-1)
+        cpu = np.broadcast_to(cpu, cases).reshape(-1)
         room = useful[self._share_of] >= self._count
         power = cpu >= self._cpu
         parts = self._weights * np.where(room & power, useless[self._share_of], total)
         barred: Amounts | float = 0.0
         if self._models:
             shut = np.zeros(room.shape, dtype=bool)
+            models = np.broadcast_to(models, cases).reshape(-1)
             for line, numbers in self._models.items():
                 shut[line] = ~np.isin(models, numbers)
             barred = np.where(shut, self._weights * total, 0.0).sum(axis=0)
@@ -145,27 +143,38 @@ class Target:
         power = cpu >= self._other_cpu
         result += np.where(power, others, 0.0).sum(axis=0)
         result += np.where(power, 0.0, others).sum(axis=0)
-        return result + barred
+        return (result + barred).reshape(cases)
 
 
 class Filling(Target):
     """What is out of reach when a node is filled up with a shape: beyond its devices' room, or beyond the CPU."""
 
     def __init__(self, weights: Mapping[Shape, float], model_numbers: ModelNumbers) -> None:
-        super().__init__(weights, model_numbers)
         # Shapes without devices say nothing about where devices are well placed: the others share the weight.
-        self._weights = self._weights / self._weights.sum()
+        wanting = {shape: weight for shape, weight in weights.items() if shape.count}
+        super().__init__(wanting, model_numbers)
+        self._parts: Amounts = (self._weights / self._weights.sum())[:, :, None]
         # What a milli-CPU serves.  Who needs no CPU is served by any.
         self._served: Amounts = _column(
-            [shape.size / shape.cpu if shape.cpu else _BOUNDLESS for shape in weights if shape.count], np.float64
+            [shape.size / shape.cpu if shape.cpu else _BOUNDLESS for shape in wanting], np.float64
         )
+        # Room is found out once for shapes that ask for as many devices and as much of each.
+        kinds = sorted({(shape.share, shape.count) for shape in wanting})
+        self._kind_of = np.array([kinds.index((shape.share, shape.count)) for shape in wanting], dtype=np.intp)
+        first = [self._kind_of.tolist().index(kind) for kind in range(len(kinds))]
+        self._share_of_kind = self._share_of[first]
+        self._count_of_kind: Index = self._count[first][:, :, None]
 
-    def _sum(self, useful: Table, useless: Table, total: Index, cpu: Index, models: Numbers) -> Amounts:
-        usable: Amounts = np.minimum(total - useless[self._share_of], np.maximum(cpu, 1) * self._served)
-        usable[(useful[self._share_of] < self._count) | (cpu < self._cpu)] = 0.0
+    def _sum(self, useful: Table, useless: Table, total: Table, cpu: Index, models: Numbers) -> Amounts:
+        room = (total - useless)[self._share_of_kind].astype(np.float64)
+        room[useful[self._share_of_kind] < self._count_of_kind] = 0.0
+        # The CPU of a column is the same in all cases: so is what it serves.
+        reach = np.maximum(cpu, 1) * self._served
+        reach[cpu < self._cpu] = 0.0
         for line, numbers in self._models.items():
-            usable[line, ~np.isin(models, numbers)] = 0.0
-        usable *= self._weights
+            reach[line, ~np.isin(models, numbers)] = 0.0
+        usable = np.minimum(room[self._kind_of], reach[:, None, :])
+        usable *= self._parts
         result: Amounts = total - usable.sum(axis=0)
         return result
 

@@ -26,6 +26,7 @@ from podium.core.rows import Rows
 from podium.core.session import Session
 
 _STEP = WHOLE / 5
+_DIGITS = 6
 
 
 class GpuFilling(Gradient):
@@ -41,7 +42,9 @@ class GpuFilling(Gradient):
         return filling_of(session.cluster)
 
     def worth(self, gain: Amounts) -> Amounts:
-        result: Amounts = MAX_NODE_SCORE / 2 + np.rint(gain / _STEP)
+        # Half a step is common, and how many rows were looked at together must not decide on which side of it a
+        # sum comes to lie.
+        result: Amounts = MAX_NODE_SCORE / 2 + np.rint(np.round(gain, _DIGITS) / _STEP)
         return result
 
     def score_rows(self, cls: TaskClass, rows: Rows) -> Scores:
