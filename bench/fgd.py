@@ -1,10 +1,14 @@
 """The experiment of the FGD paper: every policy on every trace, ten seeds each, beside the published means.
 
-    python -m bench.fgd --traces DIR [--seeds 10] [--trace default ...] [--policy fgd ...] [--jobs 2]
+    python -m bench.fgd [--traces DIR] [--seeds 10] [--trace default ...] [--policy fgd ...] [--jobs 2]
 
-DIR (or $PODIUM_TRACES) holds the openb lists, which are not part of this repository.  A policy must come within
-half a point of its published mean on the default trace, the order of the policies must be the published one on all
-of them, and podium's own profile for such clusters must be no worse than FGD.
+The openb lists are not part of this repository: they are looked for in DIR, in $PODIUM_TRACES, or in shared/traces
+beside the checkout.  A policy must come within half a point of its published mean on the default trace, the order
+of the policies must be the published one on all of them, and podium's own profile for such clusters must be no
+worse than FGD.
+
+With --keep what each run came to is written to a directory, and a run that is found there is not run again: so the
+table can be made in pieces, and be looked at as a whole when the last one is there.
 """
 
 from __future__ import annotations
@@ -14,7 +18,9 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -28,6 +34,7 @@ from podium.sim.policies import POLICIES, policy
 from podium.sim.traces.openb import arrivals, read_nodes, read_pods
 
 OWN = "podium-gpu"
+ALL = (*POLICIES, OWN)
 TRACES = ("default", "cpu050", "gpushare40", "multigpu20")
 FIRST_SEED = 42
 LOAD = 1.3
@@ -65,6 +72,9 @@ class Outcome(msgspec.Struct, frozen=True):
     seconds: float
 
 
+Found = dict[tuple[str, str], list[Outcome]]  # by trace and policy
+
+
 def run(case: Case) -> Outcome:
     nodes = read_nodes(case.directory / "openb_node_list_gpu_node.csv")
     pods = read_pods(case.directory / f"openb_pod_list_{case.trace}.csv", {node.model for node in nodes})
@@ -76,33 +86,67 @@ def run(case: Case) -> Outcome:
     return Outcome(result.gpu_allocation_percent, at_ninety.fragmented_percent, seconds)
 
 
-def main() -> int:
-    told = _arguments()
-    cases = [
-        Case(told.traces, trace, name, FIRST_SEED + number)
-        for trace in told.trace
-        for name in told.policy
-        for number in range(told.seeds)
-    ]
-    found: dict[tuple[str, str], list[Outcome]] = {}
-    with ProcessPoolExecutor(told.jobs) as pool:
-        for case, outcome in zip(cases, pool.map(run, cases), strict=True):
+def kept(directory: Path | None, case: Case) -> Outcome:
+    """What came of a run, from the directory if it is there."""
+    if directory is None:
+        return run(case)
+    path = directory / f"{case.trace}-{case.policy}-{case.seed}.json"
+    if not path.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".part")
+        unfinished.write_bytes(msgspec.json.encode(run(case)))
+        unfinished.rename(path)
+    return msgspec.json.decode(path.read_bytes(), type=Outcome)
+
+
+def known_traces() -> Path | None:
+    """Where the lists are, if they are anywhere."""
+    told = os.environ.get("PODIUM_TRACES")
+    beside = Path(__file__).parents[2] / "shared" / "traces"
+    return Path(told) if told else beside if beside.is_dir() else None
+
+
+def table(cases: Sequence[Case], jobs: int | None = None, keep: Path | None = None) -> Found:
+    """Runs everything, so many at a time."""
+    found: Found = {}
+    with ProcessPoolExecutor(jobs or os.cpu_count()) as pool:
+        for case, outcome in zip(cases, pool.map(partial(kept, keep), cases), strict=True):
             found.setdefault((case.trace, case.policy), []).append(outcome)
             print(f"{case.trace} {case.policy} seed {case.seed}: {outcome.allocated} %", file=sys.stderr)
-    _show(found, told.trace, told.policy)
-    report = Report("fgd", "GPU allocation on the openb traces", _figures(found))
+    return found
+
+
+def all_cases(
+    directory: Path, traces: Sequence[str] = TRACES, policies: Sequence[str] = ALL, seeds: int = 10
+) -> list[Case]:
+    return [
+        Case(directory, trace, name, FIRST_SEED + number)
+        for trace in traces
+        for name in policies
+        for number in range(seeds)
+    ]
+
+
+def main() -> int:
+    told = _arguments()
+    found = table(all_cases(told.traces, told.trace, told.policy, told.seeds), told.jobs, told.keep)
+    show(found)
+    slowest = max(each.seconds for outcomes in found.values() for each in outcomes)
+    speed = Figure("the slowest run, CPU", round(slowest, 1), "s", LONGEST, False)
+    report = Report("fgd", "GPU allocation on the openb traces", [*figures(found), speed])
     publish(report)
     return 0 if report.good else 1
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench.fgd")
-    told = os.environ.get("PODIUM_TRACES")
-    parser.add_argument("--traces", type=Path, default=Path(told) if told else None, required=not told)
+    known = known_traces()
+    parser.add_argument("--traces", type=Path, default=known, required=known is None)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--trace", nargs="+", choices=TRACES, default=TRACES)
-    parser.add_argument("--policy", nargs="+", choices=(*POLICIES, OWN), default=(*POLICIES, OWN))
+    parser.add_argument("--policy", nargs="+", choices=ALL, default=ALL)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--keep", type=Path)
     return parser.parse_args()
 
 
@@ -110,7 +154,8 @@ def _mean(outcomes: list[Outcome]) -> float:
     return statistics.fmean(each.allocated for each in outcomes)
 
 
-def _figures(found: dict[tuple[str, str], list[Outcome]]) -> list[Figure]:
+def figures(found: Found) -> list[Figure]:
+    """What was found beside what must be."""
     figures = []
     for (trace, name), outcomes in found.items():
         mean, published = _mean(outcomes), PUBLISHED.get(name)
@@ -140,21 +185,18 @@ def _figures(found: dict[tuple[str, str], list[Outcome]]) -> list[Figure]:
             for right in names[place + 1 :]
         )
         figures.append(Figure(f"{trace}: pairs of policies in another order than published", wrong, "", 0, False))
-    slowest = max(each.seconds for outcomes in found.values() for each in outcomes)
-    figures.append(Figure("the slowest run, CPU", round(slowest, 1), "s", LONGEST, False))
     return figures
 
 
-def _show(found: dict[tuple[str, str], list[Outcome]], traces: list[str], policies: list[str]) -> None:
-    table = Table("policy", *traces, title="GPU allocation, %: mean of the seeds (published)")
+def show(found: Found) -> None:
+    """The table as it is published."""
+    traces, policies = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))
+    rows = Table("policy", *traces, title="GPU allocation, %: mean of the seeds (published)")
     for name in policies:
-        cells = []
-        for trace in traces:
-            published = PUBLISHED.get(name)
-            beside = f" ({published[TRACES.index(trace)]:.2f})" if published else ""
-            cells.append(f"{_mean(found[trace, name]):.2f}{beside}")
-        table.add_row(name, *cells)
-    Console().print(table)
+        published = PUBLISHED.get(name)
+        beside = {trace: f" ({published[TRACES.index(trace)]:.2f})" if published else "" for trace in traces}
+        rows.add_row(name, *(f"{_mean(found[trace, name]):.2f}{beside[trace]}" for trace in traces))
+    Console().print(rows)
 
 
 if __name__ == "__main__":

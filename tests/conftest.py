@@ -27,3 +27,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if passed or failed:
             total = passed + failed
             terminalreporter.write_line(f"{passed} of {total} scenarios of Volcano's behaviour passed {how}")
+    if any(
+        "test_published.py::test_published_runs" in report.nodeid
+        for report in terminalreporter.getreports("skipped")
+    ):
+        told = "THE PUBLISHED FIGURES OF GPU PACKING WERE NOT CHECKED: PODIUM_TRACES must name the traces"
+        terminalreporter.write_line(told, red=True, bold=True)

@@ -28,7 +28,8 @@ def half_used(plugin: str, weight: float) -> str:
 @pytest.mark.argument("dotprod", "dotprod.weight")
 @pytest.mark.argument("gpupacking", "gpupacking.weight")
 @pytest.mark.argument("gpuclustering", "gpuclustering.weight")
-@pytest.mark.parametrize("plugin", ["fgd", "bestfit", "dotprod", "gpupacking", "gpuclustering"])
+@pytest.mark.argument("gpufilling", "gpufilling.weight")
+@pytest.mark.parametrize("plugin", ["fgd", "bestfit", "dotprod", "gpupacking", "gpuclustering", "gpufilling"])
 def test_a_weight_moves_a_task(plugin: str) -> None:
     assert half_used(plugin, 100) == "b"
     assert half_used(plugin, 0) == "a"

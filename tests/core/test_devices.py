@@ -14,7 +14,7 @@ from podium.core.profile import Profile
 from tests.core.world import World, profile
 
 MILLI = "gpu-milli"
-POLICIES = ("fgd", "bestfit", "dotprod", "gpupacking", "gpuclustering", "random")
+POLICIES = ("fgd", "gpufilling", "bestfit", "dotprod", "gpupacking", "gpuclustering", "random")
 
 
 def node(world: World, name: str, devices: int, model: str = "", cpu: int = 10_000) -> None:
@@ -163,6 +163,7 @@ def test_random_depends_on_its_seed_alone() -> None:
         ("gpupacking", "used"),  # a GPU in use before a fresh node
         ("gpuclustering", "used"),  # together with its like
         ("fgd", "used"),  # a fresh one would be of no use to whole tasks any more
+        ("gpufilling", "used"),
     ],
 )
 def test_policies_prefer_a_gpu_that_is_shared_already(policy: str, chosen: str) -> None:
@@ -177,7 +178,7 @@ def test_policies_prefer_a_gpu_that_is_shared_already(policy: str, chosen: str) 
     assert places(world)["next"] == (chosen, (0,))
 
 
-@pytest.mark.parametrize("policy", ["dotprod", "bestfit", "gpupacking", "gpuclustering", "fgd"])
+@pytest.mark.parametrize("policy", ["dotprod", "bestfit", "gpupacking", "gpuclustering", "gpufilling", "fgd"])
 def test_the_weight_of_a_policy_counts_beside_others(policy: str) -> None:
     def run(weight: float) -> str:
         world = World()

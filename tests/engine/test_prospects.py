@@ -32,23 +32,32 @@ class Town:
             self.cluster.put_task(TaskFacts(f"{name}-{number}", "ns", f"{name}-{number}", name, {"gpu": gpus}))
         return gang
 
-    def prospects(self, by: Profile | None = None) -> Prospects:
-        return Prospects(self.cluster, {"p": by or profile()})
+    def without(self, *gangs: Gang, by: Profile | None = None) -> list[str]:
+        """Which of some gangs need not be asked."""
+        self.cluster.settle()
+        return sorted(Prospects(self.cluster, {"p": by or profile()}).without({gang.id for gang in gangs}))
 
 
 def test_who_needs_more_than_there_is_need_not_be_asked() -> None:
     town = Town()
     fits, wide, deep = town.gang("fits", 8, 2), town.gang("wide", 8, 3), town.gang("deep", 9)
-    prospects = town.prospects()
-    assert [prospects.hopeful(each) for each in (fits, wide, deep)] == [True, False, False]
+    assert town.without(fits, wide, deep) == ["deep", "wide"]
+    assert town.without(fits, deep) == ["deep"]
 
 
 def test_who_may_take_from_others_or_is_not_let_in_is_always_asked() -> None:
     town = Town()
     deep, new = town.gang("deep", 9), town.gang("new", 9, phase=Phase.PENDING)
-    assert town.prospects().hopeful(new)
-    assert town.prospects(profile("allocate, preempt")).hopeful(deep)
-    assert not town.prospects().hopeful(deep)
+    assert town.without(new) == []
+    assert town.without(deep, by=profile("allocate, preempt")) == []
+    assert town.without(deep) == ["deep"]
+
+
+def test_who_wants_several_kinds_of_places_is_always_asked() -> None:
+    town = Town()
+    mixed = town.gang("mixed", 9)
+    town.cluster.put_task(TaskFacts("mixed-small", "ns", "mixed-small", "mixed", {"gpu": 1}))
+    assert town.without(mixed) == []
 
 
 def test_of_equals_as_many_are_asked_as_there_is_room_for() -> None:
@@ -57,14 +66,23 @@ def test_of_equals_as_many_are_asked_as_there_is_room_for() -> None:
     gangs = [town.gang(f"g{number}", 8, created=number) for number in range(3)]
     urgent = town.gang("urgent", 8, created=8, priority=5)
     other = town.gang("other", 4, created=7)
-    prospects = town.prospects()
-    assert all(prospects.hopeful(each) for each in (young, *gangs, urgent, other))
-    assert sorted(prospects.too_late()) == ["g1", "g2", "young"]
+    assert town.without(young, *gangs, urgent, other) == ["g1", "g2", "young"]
 
 
 def test_where_the_order_is_not_known_everybody_is_asked() -> None:
     town = Town()
     gangs = [town.gang(f"g{number}", 8, created=number) for number in range(4)]
-    prospects = town.prospects(profile("allocate", "priority", "gang", "sla"))
-    assert all(prospects.hopeful(each) for each in gangs)
-    assert list(prospects.too_late()) == []
+    assert town.without(*gangs, by=profile("allocate", "priority", "gang", "sla")) == []
+
+
+def test_a_gang_stands_in_another_line_when_it_asks_for_something_else() -> None:
+    town = Town()
+    gang = town.gang("gang", 9)
+    assert town.without(gang) == ["gang"]
+    town.cluster.remove_task("gang-0")
+    town.cluster.put_task(TaskFacts("gang-1", "ns", "gang-1", "gang", {"gpu": 8}))
+    assert town.without(gang) == []
+    town.cluster.validate()
+    town.cluster.remove_gang("gang")
+    assert town.without(gang) == []
+    assert not town.cluster.accounts.lines

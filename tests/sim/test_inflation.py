@@ -1,24 +1,18 @@
-"""The inflation experiment: on a small trace of our own, and the published figures on the real one."""
+"""The inflation experiment on a small trace of our own.  `test_published` is about the real ones."""
 
 from __future__ import annotations
 
-import math
-import os
-import warnings
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from podium.core.constraints import DeviceRequest
-from podium.core.fragmentation import Shape, Target, typical
+from podium.core.fragmentation import Filling, Shape, Target, typical
 from podium.sim.inflation import Inflation, inflate
 from podium.sim.policies import POLICIES, policy
-from podium.sim.traces.openb import GpuNode, GpuPod, arrivals, read_nodes, read_pods
+from podium.sim.traces.openb import GpuNode, GpuPod, arrivals
 from podium.sim.traces.stream import Stream
-
-TRACES = os.environ.get("PODIUM_TRACES", "")
 
 
 def small() -> tuple[list[GpuPod], list[GpuNode]]:
@@ -77,14 +71,32 @@ def test_fragmentation_of_a_node_by_hand() -> None:
     assert poor.tolist() == [0.5 * 1600 + 0.25 * 0 + 0.25 * 1600, 300.0]
 
 
-def test_a_share_taken_of_each_device_is_the_same_as_the_node_then() -> None:
+def test_what_is_out_of_reach_of_a_node_by_hand() -> None:
+    weights = {Shape(4000, 1000, 1): 2, Shape(1000, 500, 1): 1, Shape(0, 500, 1, "T4"): 1, Shape(9000): 7}
+    target = Filling(weights, lambda names: [0])
+    free = np.array([[1000, 1000, 300], [1000, 600, 0]], dtype=np.int64)
+    cpu, models = np.array([6000, 3500, 0], dtype=np.int64), np.array([0, 1, 0], dtype=np.int32)
+    # First node: for whole ones there is CPU for one and a half, halves can use everything.
+    # Second node: no whole one has the CPU, halves can use everything, and who wants a T4 finds none.
+    # Third node: nobody can use the 300.
+    expected = [0.5 * 500, 0.5 * 1600 + 0.25 * 1600, 300.0]
+    assert target.fragmented(free, cpu, models).tolist() == expected
+    assert Filling({Shape(0, 500, 1): 1}, lambda names: []).fragmented(free, cpu * 0, models).tolist() == [
+        0,
+        0,
+        300,
+    ]
+
+
+@pytest.mark.parametrize("measure", [Target, Filling])
+def test_a_share_taken_of_each_device_is_the_same_as_the_node_then(measure: type[Target]) -> None:
     weights = {
         Shape(4000, 1000, 1): 0.4,
         Shape(1000, 370, 1): 0.3,
         Shape(1000, 1000, 2, "T4"): 0.2,
         Shape(500): 0.1,
     }
-    target = Target(weights, lambda names: [0] if "T4" in names else [])
+    target = measure(weights, lambda names: [0] if "T4" in names else [])
     free = np.array([[1000, 400, 1000], [600, 1000, 1000], [370, 90, 0]], dtype=np.int64)
     cpu, models = np.array([5000, 900, 4000], dtype=np.int64), np.array([0, 1, 0], dtype=np.int32)
     taken = target.with_share(free, cpu, models, 370)
@@ -101,39 +113,3 @@ def test_the_usual_workload_is_the_commonest_shapes() -> None:
     assert typical(counts) == {Shape(1): (50 / 100) / (95 / 100), Shape(2, 500, 1): (45 / 100) / (95 / 100)}
     assert list(typical(Counter({Shape(1): 5, Shape(2): 5}))) == [Shape(2), Shape(1)]
     assert typical(Counter()) == {}
-
-
-# --- the published figures ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def openb() -> tuple[list[GpuPod], list[GpuNode]]:
-    if not TRACES:
-        told = "PODIUM_TRACES does not say where the openb traces are: the published figures are not checked"
-        warnings.warn(told, stacklevel=2)
-        pytest.skip(told)
-    nodes = read_nodes(Path(TRACES) / "openb_node_list_gpu_node.csv")
-    return read_pods(Path(TRACES) / "openb_pod_list_default.csv", {node.model for node in nodes}), nodes
-
-
-def test_worked_values_of_the_published_scores(openb: tuple[list[GpuPod], list[GpuNode]]) -> None:
-    target = Target(typical(Counter(pod.shape for pod in openb[0])), lambda names: [])
-    none = np.array([0], dtype=np.int32)
-    free = np.full((8, 1), 1000, dtype=np.int64)
-    cpu = np.array([96_000], dtype=np.int64)
-    assert math.isclose(target.fragmented(free, cpu, none)[0], 1087.8187, abs_tol=1e-4)
-    after = target.with_share(free, cpu - 3152, none, 810)
-    assert np.allclose(after, 1140.5202, atol=1e-4)
-
-
-@pytest.mark.parametrize("seed", [42, 43])
-@pytest.mark.parametrize(
-    ("name", "published"),
-    [("dotprod", (90.54, 90.84)), ("bestfit", (93.13, 93.25)), ("fgd", (95.29, 95.32))],
-)
-def test_published_runs_come_out_equal(
-    openb: tuple[list[GpuPod], list[GpuNode]], name: str, published: tuple[float, float], seed: int
-) -> None:
-    pods, nodes = openb
-    result = inflate(arrivals(pods, nodes, 1.3, seed), pods, policy(name, seed))
-    assert abs(result.gpu_allocation_percent - published[seed - 42]) <= 0.02

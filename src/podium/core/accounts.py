@@ -3,6 +3,9 @@
 Sums over everything that runs would make a lone task wait for a count of the whole cluster.  So the sums stay from
 one turn to the next, and before a turn only the gangs that changed since the last one are counted again.
 
+So do the lines in which gangs wait: those that ask for the same stand in one, and whether there is room is asked
+for a line.
+
 Amounts are sparse and whole, by column: taking away what was added before leaves nothing behind.
 """
 
@@ -10,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.core.model import HOLDING, Gang, Phase, State, Task
+import msgspec
+
+from podium.core.model import HOLDING, Gang, Phase, State, Task, TaskClass
 from podium.core.resources import LIMIT, Dimensions
 
 Sums = dict[int, int]
@@ -36,6 +41,17 @@ class Account:
         _add(self.elastic, other.elastic, sign)
 
 
+class Demand(msgspec.Struct, frozen=True):
+    """What a gang of equal tasks asks for: as many as it needs to start, or one more when it has started."""
+
+    profile: str
+    queue: str
+    namespace: str
+    cls: TaskClass
+    need: int
+    fresh: bool  # none of its tasks has a place
+
+
 class Accounts:
     """All sums, and the gangs that have something to be decided on."""
 
@@ -47,6 +63,10 @@ class Accounts:
         self.queues: dict[str, Account] = {}
         self.namespaces: dict[str, Sums] = {}
         self.active: dict[str, Gang] = {}
+        self.split: dict[str, Gang] = {}  # those of which some tasks hold places and others wait
+        # Those that wait for nothing but room, by what they ask for.  A gang of several classes is in none.
+        self.lines: dict[Demand, dict[str, Gang]] = {}
+        self._demands: dict[str, Demand] = {}
 
     def settle(self, changed: Iterable[Gang], known: dict[str, Gang]) -> None:
         """Brings the sums up to date, given the gangs that changed and all that there are."""
@@ -63,6 +83,12 @@ class Accounts:
         queue, namespace = self._entered.pop(id, ("", ""))
         account = self.gangs.pop(id, None)
         self.active.pop(id, None)
+        self.split.pop(id, None)
+        demand = self._demands.pop(id, None)
+        if demand is not None:
+            del self.lines[demand][id]
+            if not self.lines[demand]:
+                del self.lines[demand]
         if account is not None:
             self.queues[queue].add(account, -1)
             _add(self.namespaces[namespace], account.held, -1)
@@ -75,12 +101,20 @@ class Accounts:
         _add(self.namespaces.setdefault(gang.namespace, {}), account.held, 1)
         if gang.phase is Phase.PENDING or gang.counts[State.PENDING]:
             self.active[gang.id] = gang
+        if gang.counts[State.PENDING]:
+            if gang.count(HOLDING):
+                self.split[gang.id] = gang
+            demand = _demand(gang)
+            if demand is not None:
+                self._demands[gang.id] = demand
+                self.lines.setdefault(demand, {})[gang.id] = gang
 
     def differences(self, other: Accounts) -> int:
         """How many queues, namespaces and waiting gangs are counted otherwise there."""
         mine, others = self._told(), other._told()
         told = sum(mine.get(each) != others.get(each) for each in mine.keys() | others.keys())
-        return told + len(self.active.keys() ^ other.active.keys())
+        told += sum(self._demands.get(id) != other._demands.get(id) for id in self._demands | other._demands)
+        return told + len(self.active.keys() ^ other.active.keys()) + len(self.split.keys() ^ other.split.keys())
 
     def _told(self) -> dict[tuple[str, str], list[Sums]]:
         """All sums that are not zero, by what they are of."""
@@ -116,6 +150,17 @@ class Accounts:
             if column is not None:
                 found[column] = min(max(amount, 0), LIMIT)
         return found
+
+
+def _demand(gang: Gang) -> Demand | None:
+    """What a gang asks for; None if that is not all one, or if it has not been let in yet."""
+    if gang.phase is Phase.PENDING:
+        return None
+    waiting = {task.cls for task in gang.tasks.values() if task.state is State.PENDING and not task.gated}
+    if len(waiting) != 1:
+        return None
+    need = max(1, gang.minimum - gang.ready)
+    return Demand(gang.profile, gang.queue, gang.namespace, waiting.pop(), need, not gang.ready)
 
 
 def _count(sums: Sums, task: Task) -> None:

@@ -108,7 +108,7 @@ class Cluster:
         self.on_row: dict[int, dict[str, Task]] = {}  # tasks that hold room, by row
         self.accounts = Accounts(self.dimensions)
         self._changed: dict[Gang, None] = {}  # gangs that the accounts have not taken in yet
-        self.workload: Mapping[Shape, float] | None = None  # what usually comes, if that has been told
+        self.workload: Mapping[Shape, float] | None = None  # how often what comes, if that has been told
         self._classes: dict[tuple[Request, Constraints], TaskClass] = {}
         self._classes_made = 0
         # By identity, with what is identified, so that it is not taken for another.

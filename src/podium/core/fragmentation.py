@@ -9,11 +9,16 @@ the CPU is spent, can use none.  What the shapes cannot use, weighted by their p
 
 in thousandths of a device.  Shapes that want no device can use none of it, so even an empty node has some.
 
+That asks whether one more task fits, and sees that the CPU runs out when it has run out.  `Filling` asks what a
+shape could use if it had the node to itself: no more of the devices than the CPU that is left can serve.  So eight
+free devices beside the CPU for three tasks of one device count as three to that shape, not as eight.
+
 All questions are asked to many nodes at once: tables have a line a device (or a shape) and a column a node.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -36,6 +41,10 @@ ModelNumbers = Callable[[Sequence[str]], list[int]]
 
 # The rare shapes of a workload, one in twenty tasks, do not count.
 COVERAGE = 0.95
+
+# What a look at a node costs grows with the shapes that are asked for.
+_MOST_SHAPES = 128
+_BOUNDLESS = 1e9  # thousandths of a device: more than any node has
 
 
 class Shape(msgspec.Struct, frozen=True, order=True):
@@ -85,7 +94,8 @@ class Target:
         enough = free >= self._shares
         useful = np.count_nonzero(enough, axis=1)
         useless = np.where(enough, 0, free).sum(axis=1)
-        return self._sum(useful, useless, free.sum(axis=0), cpu, models)
+        total = free.sum(axis=0)
+        return self._sum(useful[:, None], useless[:, None], total[None], cpu, models)[0]
 
     def with_share(self, free: Table, cpu: Index, models: Numbers, share: int) -> Amounts:
         """F of each column after a share is taken, by the device of which it is taken (also where it cannot be).
@@ -100,30 +110,27 @@ class Target:
         still = after >= self._shares
         useful_then = useful[:, None, :] - enough + still
         useless_then = useless[:, None, :] - np.where(enough, 0, free) + np.where(still, 0, after)
-        lines, columns = free.shape
         total = np.broadcast_to(free.sum(axis=0) - share, free.shape)
-        flat = (len(self._shares), lines * columns)
-        found = self._sum(
-            useful_then.reshape(flat),
-            useless_then.reshape(flat),
-            total.reshape(-1),
-            np.broadcast_to(cpu, free.shape).reshape(-1),
-            np.broadcast_to(models, free.shape).reshape(-1),
-        )
-        return found.reshape(lines, columns)
+        return self._sum(useful_then, useless_then, total, cpu, models)
 
-    def _sum(self, useful: Table, useless: Table, total: Index, cpu: Index, models: Numbers) -> Amounts:
-        """Over the shapes, given by share how many devices of a column have room, and what the others have free.
+    def _sum(self, useful: Table, useless: Table, total: Table, cpu: Index, models: Numbers) -> Amounts:
+        """Over the shapes: given by share, case and column how many devices have room, and what the others have
+        free; by case and column what is free; and what holds for a column in all cases.
 
-        The cases are summed apart, then together: floating point is exact only in this order, and a score that is
-        cut to a whole number may hang on the last bit.
+        Parts are summed apart, then together: floating point is exact only in this order, and a score that is cut
+        to a whole number may hang on the last bit.
         """
+        cases = total.shape
+        flat = (len(self._shares), total.size)
+        useful, useless, total = useful.reshape(flat), useless.reshape(flat), total.reshape(-1)
+        cpu = np.broadcast_to(cpu, cases).reshape(-1)
         room = useful[self._share_of] >= self._count
         power = cpu >= self._cpu
         parts = self._weights * np.where(room & power, useless[self._share_of], total)
         barred: Amounts | float = 0.0
         if self._models:
             shut = np.zeros(room.shape, dtype=bool)
+            models = np.broadcast_to(models, cases).reshape(-1)
             for line, numbers in self._models.items():
                 shut[line] = ~np.isin(models, numbers)
             barred = np.where(shut, self._weights * total, 0.0).sum(axis=0)
@@ -136,7 +143,40 @@ class Target:
         power = cpu >= self._other_cpu
         result += np.where(power, others, 0.0).sum(axis=0)
         result += np.where(power, 0.0, others).sum(axis=0)
-        return result + barred
+        return (result + barred).reshape(cases)
+
+
+class Filling(Target):
+    """What is out of reach when a node is filled up with a shape: beyond its devices' room, or beyond the CPU."""
+
+    def __init__(self, weights: Mapping[Shape, float], model_numbers: ModelNumbers) -> None:
+        # Shapes without devices say nothing about where devices are well placed: the others share the weight.
+        wanting = {shape: weight for shape, weight in weights.items() if shape.count}
+        super().__init__(wanting, model_numbers)
+        self._parts: Amounts = (self._weights / self._weights.sum())[:, :, None]
+        # What a milli-CPU serves.  Who needs no CPU is served by any.
+        self._served: Amounts = _column(
+            [shape.size / shape.cpu if shape.cpu else _BOUNDLESS for shape in wanting], np.float64
+        )
+        # Room is found out once for shapes that ask for as many devices and as much of each.
+        kinds = sorted({(shape.share, shape.count) for shape in wanting})
+        self._kind_of = np.array([kinds.index((shape.share, shape.count)) for shape in wanting], dtype=np.intp)
+        first = [self._kind_of.tolist().index(kind) for kind in range(len(kinds))]
+        self._share_of_kind = self._share_of[first]
+        self._count_of_kind: Index = self._count[first][:, :, None]
+
+    def _sum(self, useful: Table, useless: Table, total: Table, cpu: Index, models: Numbers) -> Amounts:
+        room = (total - useless)[self._share_of_kind].astype(np.float64)
+        room[useful[self._share_of_kind] < self._count_of_kind] = 0.0
+        # The CPU of a column is the same in all cases: so is what it serves.
+        reach = np.maximum(cpu, 1) * self._served
+        reach[cpu < self._cpu] = 0.0
+        for line, numbers in self._models.items():
+            reach[line, ~np.isin(models, numbers)] = 0.0
+        usable = np.minimum(room[self._kind_of], reach[:, None, :])
+        usable *= self._parts
+        result: Amounts = total - usable.sum(axis=0)
+        return result
 
 
 def _column(values: Sequence[float], kind: type[np.generic]) -> NDArray[Any]:
@@ -144,31 +184,39 @@ def _column(values: Sequence[float], kind: type[np.generic]) -> NDArray[Any]:
 
 
 def target_of(cluster: Cluster) -> Target | None:
-    """What usually comes to a cluster: what it was told, or else what is on it and waits for it.
-
-    None where there is nothing to go by, or no device.
-    """
-    devices = cluster.nodes.devices
-    if not devices.any:
-        return None
-    weights = cluster.workload
-    if weights is None:
-        counts: Counter[Shape] = Counter()
-        for kind in cluster.classes:
-            if kind.population:
-                counts[Shape.of(kind)] += kind.population
-        weights = typical(counts)
-    return Target(weights, devices.model_numbers) if weights else None
+    """The measure as published, over the commonest shapes.  None where there is nothing to go by, or no device."""
+    weights = typical(_usual(cluster))
+    return Target(weights, cluster.nodes.devices.model_numbers) if weights else None
 
 
-def typical(counts: Mapping[Shape, int], coverage: float = COVERAGE) -> dict[Shape, float]:
+def filling_of(cluster: Cluster) -> Filling | None:
+    """The measure of filling up, over all shapes that want devices; of very many, over the commonest."""
+    wanting = {shape: count for shape, count in _usual(cluster).items() if shape.count}
+    common = dict(heapq.nlargest(_MOST_SHAPES, wanting.items(), key=lambda each: (each[1], each[0])))
+    return Filling(common, cluster.nodes.devices.model_numbers) if common else None
+
+
+def _usual(cluster: Cluster) -> Mapping[Shape, float]:
+    """How often each shape comes to a cluster: as it was told, or else what is on it and waits for it."""
+    if not cluster.nodes.devices.any:
+        return {}
+    if cluster.workload is not None:
+        return cluster.workload
+    counts: Counter[Shape] = Counter()
+    for kind in cluster.classes:
+        if kind.population:
+            counts[Shape.of(kind)] += kind.population
+    return counts
+
+
+def typical(counts: Mapping[Shape, float], coverage: float = COVERAGE) -> dict[Shape, float]:
     """The commonest shapes that cover a share of all tasks, with the probability of each among them.
 
     Equal counts: the larger shape comes first.
     """
     total = sum(counts.values())
-    chosen: dict[Shape, int] = {}
-    covered = 0
+    chosen: dict[Shape, float] = {}
+    covered = 0.0
     for count, shape in sorted(((count, shape) for shape, count in counts.items()), reverse=True):
         if covered >= coverage * total:
             break

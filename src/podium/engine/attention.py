@@ -11,14 +11,13 @@ bound since may be a victim, or a neighbour that a pod wants to be near; and tim
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import Enum
 
 import msgspec
 
 from podium.core.cluster import Cluster
 from podium.core.decisions import Bind, Decision, GangPhase, Refuse
-from podium.core.model import Gang, Queue
 from podium.engine.prospects import Prospects
 from podium.reasons import Lift
 
@@ -29,6 +28,8 @@ PACE_PER_GANG = 0.0005
 SLOWEST_PACE = 1.0
 # How long time alone may change an answer unseen.
 PATROL = 30.0
+# What is lifted by room alone.
+_ROOM = (Lift.ROOM, Lift.QUEUE)
 
 
 class News(msgspec.Struct):
@@ -117,21 +118,15 @@ class Attention:
             self.news, new = News(), news.gangs
             self._last_full = now
             self._pace = min(SLOWEST_PACE, max(self._least, PACE_PER_GANG * len(gangs)))
-        spared = set()
-        room_alone = look is Look.ALL and not news.nodes
-        for id, lift in list(self._stuck.items()):
-            gang = gangs.get(id)
-            if gang is None or id in new:
-                del self._stuck[id]
-                continue
-            helped = _helps(look, news, lift)
-            if helped and room_alone and prospects is not None and lift in (Lift.ROOM, Lift.QUEUE):
-                helped = prospects.hopeful(gang)
-            if not helped:
-                spared.add(id)
-        if prospects is not None:
-            spared.update(prospects.too_late())
-        return {id for id in spared if id not in promised and not _in_order(gangs[id], cluster.queues)}
+        for id in (self._stuck.keys() & new) | (self._stuck.keys() - gangs.keys()):
+            del self._stuck[id]
+        lifted = {lift for lift in (None, *Lift) if _helps(look, news, lift)}
+        spared = {id for id, lift in self._stuck.items() if lift not in lifted}
+        if look is Look.ALL and not news.nodes and prospects is not None:
+            spared |= prospects.without({id for id, lift in self._stuck.items() if lift in _ROOM})
+        spared -= promised
+        in_order = {queue.id for queue in cluster.queues.values() if queue.fifo}
+        return {id for id in spared if gangs[id].queue not in in_order} if in_order else spared
 
     def heard(self, decisions: Iterable[Decision]) -> None:
         """What a step of the turn said."""
@@ -156,9 +151,3 @@ def _helps(look: Look, news: News, lift: Lift | None) -> bool:
     if look is Look.SOME or lift in (Lift.MEMBERS, Lift.SPEC):
         return False
     return look is Look.PATROL or news.nodes or lift is not Lift.NODES
-
-
-def _in_order(gang: Gang, queues: Mapping[str, Queue]) -> bool:
-    """Whether a gang that is left out would be overtaken."""
-    queue = queues.get(gang.queue)
-    return queue is not None and queue.fifo

@@ -9,13 +9,13 @@ two gangs of equal tasks, only the first two in line need it; whether these find
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Set
 
 import numpy as np
 
 from podium.core import devices
 from podium.core.cluster import Cluster
-from podium.core.model import Gang, Phase, State, TaskClass
+from podium.core.model import Gang, TaskClass
 from podium.core.plugins import BUILT_IN as PLUGINS
 from podium.core.profile import Profile
 
@@ -24,15 +24,13 @@ _PEACEFUL = frozenset({"enqueue", "allocate", "backfill"})
 # Plugins that order gangs of one queue and namespace, of which nothing runs, by priority and then by age at most.
 _PLAIN = frozenset(PLUGINS) - {"sla"}
 
-# What gangs are to have in common for the room to be the same to all of them, with how many tasks they lack.
-_Kind = tuple[str, str, str, int, int]
-
 
 class Prospects:
     """The room at the beginning of a turn, counting what others are leaving."""
 
     def __init__(self, cluster: Cluster, profiles: Mapping[str, Profile]) -> None:
         self._nodes = cluster.nodes
+        self._lines = cluster.accounts.lines
         self._peaceful = {
             name for name, profile in profiles.items() if {each.name for each in profile.actions} <= _PEACEFUL
         }
@@ -41,41 +39,29 @@ class Prospects:
             for name in self._peaceful
             if {entry.kind.name for tier in profiles[name].tiers for entry in tier} <= _PLAIN
         }
-        self._places: dict[int, int] = {}  # by class
-        self._lines: dict[_Kind, list[tuple[float, float, str]]] = {}
+        self._places: dict[TaskClass, int] = {}
 
-    def hopeful(self, gang: Gang) -> bool:
-        """Whether there is room for what a gang needs to start, or for one task more.
+    def without(self, waiting: Set[str]) -> set[str]:
+        """Of the gangs that wait for room, those without a prospect.
 
-        Who has not been let in yet waits for something else, and who may take from others for more than room.
+        Nobody is without one who has not been let in, who waits with several classes of tasks, of which the room
+        for each says little, or who may take from others.
         """
-        if gang.phase is Phase.PENDING or gang.profile not in self._peaceful:
-            return True
-        cls: TaskClass | None = None
-        for task in gang.tasks.values():
-            if task.state is not State.PENDING or task.gated:
+        found: set[str] = set()
+        for demand, line in self._lines.items():
+            members = line.keys() & waiting if demand.profile in self._peaceful else ()
+            if not members:
                 continue
-            if cls is not None and task.cls is not cls:
-                return True  # of several classes the room for each says little
-            cls = task.cls
-        if cls is None:
-            return True
-        room, need = self._room(cls), max(1, gang.minimum - gang.ready)
-        if room >= need and gang.profile in self._plain and not gang.ready:
-            kind = (gang.profile, gang.queue, gang.namespace, cls.number, need)
-            self._lines.setdefault(kind, []).append((-gang.priority, gang.created, gang.id))
-        return room >= need
-
-    def too_late(self) -> Iterator[str]:
-        """Of the gangs that were found hopeful, those behind as many of their like as there is room for."""
-        for (*_, cls, need), line in self._lines.items():
-            most = self._places[cls] // need
-            if len(line) > most:
-                first = {id for *_, id in heapq.nsmallest(most, line)}
-                yield from (id for *_, id in line if id not in first)
+            most = self._room(demand.cls) // demand.need
+            if most == 0:
+                found |= members
+            elif len(members) > most and demand.fresh and demand.profile in self._plain:
+                found |= members
+                found.difference_update(heapq.nsmallest(most, members, key=lambda id: _order(line[id])))
+        return found
 
     def _room(self, cls: TaskClass) -> int:
-        found = self._places.get(cls.number)
+        found = self._places.get(cls)
         if found is None:
             nodes = self._nodes
             nodes.widen()
@@ -84,5 +70,9 @@ class Prospects:
             if cls.constraints.devices is not None:
                 free = nodes.devices.free(np.arange(count, dtype=np.int64), later=True)
                 by_row = np.minimum(by_row, devices.room(cls.constraints.devices, free))
-            found = self._places[cls.number] = int(np.maximum(by_row, 0)[nodes.live[:count]].sum())
+            found = self._places[cls] = int(np.maximum(by_row, 0)[nodes.live[:count]].sum())
         return found
+
+
+def _order(gang: Gang) -> tuple[float, float, str]:
+    return -gang.priority, gang.created, gang.id

@@ -391,7 +391,7 @@ class Scheduler:
         for gang in (active[id] for id in asked):
             heads[gang.profile] = min(heads.get(gang.profile, now), gang.created)
         names = sorted(heads, key=lambda each: (heads[each], each))
-        self._torn.look(active, now)
+        self._torn.look(self._cluster.accounts.split, now)
         if self._torn:
             others = self._cluster.gangs.keys() - (self._torn.gangs - self._rests.gangs)
             for name in names:

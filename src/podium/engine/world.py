@@ -174,6 +174,8 @@ class World:
                 self.moved[task.gang.id] = None
             self.cluster.remove_task(obj.uid)
             self.cluster.remove_gang(f"pod/{obj.uid}")
+            if task is not None:
+                self._forget_profile(task.gang.id)
         elif isinstance(obj, Node):
             self.news.nodes = True
             if obj.name in self.cluster.nodes.rows:
@@ -183,6 +185,7 @@ class World:
             self._group_facts.pop(id, None)
             self._reread_members(id)
             self.cluster.remove_gang(id)
+            self._forget_profile(id)
         elif resource in self.queues:
             self.cluster.remove_queue(self.queues[resource].id(obj.name))
         elif isinstance(obj, PodDisruptionBudget):
@@ -192,6 +195,12 @@ class World:
             self._quotas_moved = True
         elif resource in _STORAGE:
             self._storage_changed(obj)
+
+    def _forget_profile(self, gang: str) -> None:
+        """Of a gang with neither group nor members nothing is left."""
+        known = self.cluster.gangs.get(gang)
+        if gang not in self._group_facts and (known is None or not known.tasks):
+            self._profiles.pop(gang, None)
 
     def _read_pod(self, pod: Pod, sent: Mapping[str, Bound]) -> None:
         facts = self.reader.read(pod)

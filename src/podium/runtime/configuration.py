@@ -69,7 +69,7 @@ tiers:
     enablePreemptable: false
   - name: predicates
   - name: capacity
-  - name: fgd
+  - name: gpufilling
 """
 
 DEFAULTS = {VOLCANO: _VOLCANO_DEFAULT, "podium": _PODIUM_DEFAULT, "podium-gpu": _GPU_DEFAULT}

@@ -23,7 +23,7 @@ from podium.core.cluster import Cluster, GangFacts, TaskFacts
 from podium.core.constraints import WHOLE, Constraints
 from podium.core.cycle import cycle
 from podium.core.decisions import Bind, Decision, Refuse
-from podium.core.fragmentation import Shape, Target, target_of, typical
+from podium.core.fragmentation import Shape, Target, target_of
 from podium.core.model import Phase, Queue
 from podium.core.nodes import NodeFacts
 from podium.core.profile import Profile
@@ -70,7 +70,7 @@ def inflate(
     progress: Callable[[int], None] = lambda done: None,
 ) -> Inflation:
     """Runs the experiment.  The usual workload, for those who ask, is that of `originals`."""
-    cluster = _cluster(arrivals, typical(Counter(pod.shape for pod in originals)))
+    cluster = _cluster(arrivals, Counter(pod.shape for pod in originals))
     # All are equal and nothing leaves: admission, preemption and reclaim have nothing to say.
     profile = msgspec.structs.replace(profile, actions=(Allocate(),))
     pods = {str(number): pod for number, pod in enumerate(arrivals.pods)}

@@ -104,6 +104,7 @@ class VirtualCluster:
         self._events = 0
         self._decoders: dict[Resource, msgspec.json.Decoder[Object]] = {}
         self._positions: dict[Resource, int] = {}  # how far the watches have come
+        self._told = 0  # the newest version that they have been asked about
         self._store = Store(MemoryLog())
         hooks = tuple(hook for dialect in self._dialects for hook in dialect.hooks)
         self._api = Api(self._store, Registry(builtin_kinds()), lambda: self.now, Counted(), hooks)
@@ -234,6 +235,9 @@ class VirtualCluster:
 
     def _tell(self) -> bool:
         """What the watches have to say since the last time; whether it was anything."""
+        if self._store.version == self._told:
+            return False
+        self._told = self._store.version
         moved = False
         for resource, position in self._positions.items():
             kind = self._api.registry.find(resource.group, resource.version, resource.plural)

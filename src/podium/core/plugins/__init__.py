@@ -9,6 +9,7 @@ from podium.core.plugins.conformance import Conformance
 from podium.core.plugins.drf import Drf
 from podium.core.plugins.fgd import Fgd
 from podium.core.plugins.gang import GangPlugin
+from podium.core.plugins.gpu_filling import GpuFilling
 from podium.core.plugins.gpu_packing import BestFit, DotProduct, GpuClustering, GpuPacking
 from podium.core.plugins.nodegroup import NodeGroup
 from podium.core.plugins.nodeorder import NodeOrder
@@ -33,6 +34,7 @@ BUILT_IN: dict[str, type[Plugin]] = {
         Fgd,
         GangPlugin,
         GpuClustering,
+        GpuFilling,
         GpuPacking,
         NodeGroup,
         NodeOrder,
