@@ -95,7 +95,8 @@ class Target:
         useful = np.count_nonzero(enough, axis=1)
         useless = np.where(enough, 0, free).sum(axis=1)
         total = free.sum(axis=0)
-        return self._sum(useful[:, None], useless[:, None], total[None], cpu, models)[0]
+        result: Amounts = self._sum(useful[:, None], useless[:, None], total[None], cpu, models)[0]
+        return result
 
     def with_share(self, free: Table, cpu: Index, models: Numbers, share: int) -> Amounts:
         """F of each column after a share is taken, by the device of which it is taken (also where it cannot be).

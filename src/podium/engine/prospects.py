@@ -49,15 +49,15 @@ class Prospects:
         """
         found: set[str] = set()
         for demand, line in self._lines.items():
-            members = line.keys() & waiting if demand.profile in self._peaceful else ()
+            members: Set[str] = line.keys() & waiting if demand.profile in self._peaceful else set()
             if not members:
                 continue
             most = self._room(demand.cls) // demand.need
             if most == 0:
                 found |= members
             elif len(members) > most and demand.fresh and demand.profile in self._plain:
-                found |= members
-                found.difference_update(heapq.nsmallest(most, members, key=lambda id: _order(line[id])))
+                first = heapq.nsmallest(most, (_order(line[id]) for id in members))
+                found |= members - {id for *_, id in first}
         return found
 
     def _room(self, cls: TaskClass) -> int:
