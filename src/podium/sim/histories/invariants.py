@@ -246,6 +246,8 @@ class Invariants(Watcher):
                 waiting.setdefault(pod.annotations.get(GROUP_NAME) or pod.name, []).append(pod)
         for name, members in waiting.items():
             group = self._group(members[0])
+            if group is None and GROUP_NAME in members[0].annotations:
+                continue  # it has been deleted: they wait for another one
             minimum = group.spec.min_member if group is not None else 1
             needed = max(1, minimum - self._members_bound(name))
             if len(members) >= needed and self._fit_by_hand(members[:needed]):
