@@ -129,6 +129,12 @@ class Server:
         records = self.store.bucket(kind.storage).objects.values()
         return [self.decode(resource, record.data) for record in records]
 
+    def find(self, resource: Resource, namespace: str, name: str) -> Object | None:
+        """One object, if it is there."""
+        kind = self.api.registry.find(resource.group, resource.version, resource.plural)
+        record = self.store.get(kind.storage, namespace, name) if kind is not None else None
+        return self.decode(resource, record.data) if record is not None else None
+
     def decode(self, resource: Resource, data: bytes) -> Object:
         decoder = self._decoders.get(resource)
         if decoder is None:

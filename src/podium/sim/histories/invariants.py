@@ -110,9 +110,9 @@ class Invariants(Watcher):
                     "I1", f"{pod.name} brings {pod.spec.node_name} to {used[name]} {name}, and it has {room}"
                 )
         self._check_queue(pod, asked)
-        name = pod.annotations.get(GROUP_NAME, "")
-        if name and self._members_bound(name) >= self._minimum(name):
-            self._whole.add(name)
+        group = self._group(pod)
+        if group is not None and self._members_bound(group.name) >= group.spec.min_member:
+            self._whole.add(group.name)
 
     def _check_queue(self, pod: Pod, asked: Amounts) -> None:
         name = self._queue_of(pod)
@@ -245,8 +245,11 @@ class Invariants(Watcher):
             if idle and plain and pod.spec.scheduler_name == TAKING and self._queue_of(pod) not in self._limits:
                 waiting.setdefault(pod.annotations.get(GROUP_NAME) or pod.name, []).append(pod)
         for name, members in waiting.items():
-            grouped = GROUP_NAME in members[0].annotations
-            needed = max(1, self._minimum(name) - self._members_bound(name)) if grouped else 1
+            group = self._group(members[0])
+            if group is None and GROUP_NAME in members[0].annotations:
+                continue  # it has been deleted: they wait for another one
+            minimum = group.spec.min_member if group is not None else 1
+            needed = max(1, minimum - self._members_bound(name))
             if len(members) >= needed and self._fit_by_hand(members[:needed]):
                 self._fail("I7", f"{name} waits, and there is room for it")
 
@@ -310,22 +313,14 @@ class Invariants(Watcher):
     def _uids_of(self, name: str) -> set[str]:
         return {pod.uid for pod in self._members(name)}
 
-    def _minimum(self, name: str) -> int:
-        record = self._stage.server.store.get(PODGROUPS, "default", name)
-        if record is None:
-            return 0
-        group = self._stage.server.decode(PODGROUPS, record.data)
-        assert isinstance(group, PodGroup)
-        return group.spec.min_member
+    def _group(self, pod: Pod) -> PodGroup | None:
+        name = pod.annotations.get(GROUP_NAME, "")
+        found = self._stage.server.find(PODGROUPS, pod.namespace, name) if name else None
+        return found if isinstance(found, PodGroup) else None
 
     def _queue_of(self, pod: Pod) -> str:
-        name = pod.annotations.get(GROUP_NAME, "")
-        record = self._stage.server.store.get(PODGROUPS, pod.namespace, name) if name else None
-        if record is None:
-            return pod.annotations.get(QUEUE_NAME, "")
-        group = self._stage.server.decode(PODGROUPS, record.data)
-        assert isinstance(group, PodGroup)
-        return group.spec.queue
+        group = self._group(pod)
+        return group.spec.queue if group is not None else pod.annotations.get(QUEUE_NAME, "")
 
     def _scheduler(self, process: str) -> Scheduler | None:
         found = self._stage.processes.get(process)

@@ -22,6 +22,7 @@ from podium.sim.histories.stage import SCHEDULER, Stage, Watcher
 from podium.sim.histories.wire import Stream, Trouble
 
 _WATCHED = (PODS, NODES, PODGROUPS)
+_LATE = 2.0  # seconds that a line may take
 
 
 def scheduler_of(stage: Stage) -> Process:
@@ -121,7 +122,7 @@ class Abuse(Trouble):
         for line in lines:
             if b'"ADDED"' in line[:20] and b'"coalesced"' in line:
                 continue
-            late = self._draw.between(0.0, 2.0) if self._draw.chance(0.2) else 0.0
+            late = self._draw.between(0.0, _LATE) if self._draw.chance(0.2) else 0.0
             arriving += [(late, line)] * (2 if self._draw.chance(0.2) else 1)
             if self._draw.chance(0.1) and stream in self._old:
                 arriving.append((0.0, self._old[stream]))
@@ -167,7 +168,7 @@ class WatchAbuse(Fault):
             self.expect(bool(found), f"nobody noticed that the watch of {resource.plural} was dead")
             took = found[0] - since
             self.expect(
-                took <= STALL_SECONDS + 0.1, f"it took {took:.1f} s to notice that {resource.plural} were silent"
+                took <= STALL_SECONDS + _LATE, f"it took {took:.1f} s to notice that {resource.plural} were silent"
             )
         for resource in _WATCHED:
             lists = watch_of(self.stage, resource).lists
