@@ -131,6 +131,8 @@ class PodGroupController:
     def _of_pod(self, obj: Object, cache: Cache) -> Iterable[Key]:
         if not isinstance(obj, Pod) or obj.spec.scheduler_name not in self._schedulers:
             return ()
+        if obj.annotations.get(GROUP_NAME, group_name(obj)) != group_name(obj):
+            return ()  # somebody else's group: a Job's pods, above all
         reference, leader, jobset = obj.metadata.controller, leader_of(obj), obj.labels.get(JOBSET_UID)
         if leader or reference is None:
             return ((obj.namespace, _POD + (leader or obj.name)),)
