@@ -156,29 +156,23 @@ class _Look:
         """What to do.  While something is wrong with what was right before, only orders are obeyed."""
         job = self.job
         commands, outdated = _commands(job, self._cache)
-        held = bool(wrong) and not commands and self._phase in (PENDING, RUNNING)
-        found = Answer() if held else self._answer(commands)
+        if wrong and not commands and self._phase in (PENDING, RUNNING):
+            return self._held(wrong)
+        found = self._answer(commands)
         request = found.request
         step = step_for(self._phase, request.action)
-        victims = [] if held else given_up(self.tally, step, request)
+        victims = given_up(self.tally, step, request)
         restarts_all = step.do is Do.KILL and (bool(step.to) or self._kills_a_restart(victims))
         version = job.status.version + restarts_all
         retries = job.status.retry_count + step.retry
-        if held:
-            move = self._hold(wrong)
-        elif step.to:
-            move = Move(step.to, request.action, request.told)
-        else:
-            move = self._by_itself(victims, retries, found)
+        move = Move(step.to, request.action, request.told) if step.to else self._by_itself(victims, retries, found)
         if restarts_all and not move.phase:
             move = Move(RESTARTING, request.action, request.told)
         self._tell_action(request, move)
 
         before: list[Change] = []
         after: list[Change] = []
-        if held:
-            pass  # until it is mended nothing is made and nothing is taken away
-        elif step.do is Do.SYNC and self._phase not in ENDING and self._phase != RESTARTING:
+        if step.do is Do.SYNC and self._phase not in ENDING and self._phase != RESTARTING:
             before, after = self._build(found, move)
         elif self._phase in ENDING or restarts_all or (self._phase == RESTARTING and not self._group_is_right):
             after = self._clear()
@@ -194,6 +188,13 @@ class _Look:
         again = min((at for at in times if at is not None), default=None)
         return Outcome(tuple(changes), again, tuple(self._notes), _REST if busy else 0.0)
 
+    def _held(self, wrong: str) -> Outcome:
+        """Until it is mended nothing is made and nothing is taken away."""
+        told = f"{wrong}; nothing is made or taken away until this is mended"
+        if told != self.job.status.state.message:
+            self._note(_INVALID, told, WARNING)
+        return Outcome(self.status(Move(self._phase, _INVALID, told), []), notes=tuple(self._notes))
+
     def _answer(self, commands: list[Command]) -> Answer:
         if commands:
             command = commands[0]
@@ -205,12 +206,6 @@ class _Look:
         return answer(self.tally, self._group, self.now)
 
     # --- phases --------------------------------------------------------------------------------------------
-
-    def _hold(self, wrong: str) -> Move:
-        told = f"{wrong}; nothing is made or taken away until this is mended"
-        if told != self.job.status.state.message:
-            self._note(_INVALID, told, WARNING)
-        return Move(self._phase, _INVALID, told)
 
     def _by_itself(self, victims: list[Member], retries: int, found: Answer) -> Move:
         """Where the phase leads without an action."""

@@ -90,9 +90,7 @@ class PodGroupController:
         if whose.startswith(_POD):
             return self._of_one(cache.find(PODS, Pod, (namespace, whose.removeprefix(_POD))), cache)
         uid = whose.removeprefix(_OWNER)
-        pods = [
-            pod for pod in _controlled(uid, cache) if self._concerned(pod) and group_name(pod) == name_after(uid)
-        ]
+        pods = self._members(name_after(uid), _controlled(uid, cache))
         group = cache.find(PODGROUPS, PodGroup, (namespace, name_after(uid)))
         reference = next((_reference(one, uid, cache) for one in (*pods, group) if one is not None), None)
         if reference is None:
@@ -118,10 +116,7 @@ class PodGroupController:
         if leader_of(pod) == pod.name:
             workers = cache.get(STATEFULSETS, pod.namespace, pod.name)
             others = _controlled(workers.uid, cache) if workers is not None else ()
-            pods = [
-                pod,
-                *(each for each in others if self._concerned(each) and group_name(each) == group_name(pod)),
-            ]
+            pods = self._members(group_name(pod), (pod, *others))
             return _grouped(pods, self._leaders_set(pod, cache), own, cache)
         return _grouped([pod], None, own, cache) if pod.metadata.controller is None else NOTHING
 
@@ -136,6 +131,8 @@ class PodGroupController:
     def _of_pod(self, obj: Object, cache: Cache) -> Iterable[Key]:
         if not isinstance(obj, Pod) or obj.spec.scheduler_name not in self._schedulers:
             return ()
+        if obj.annotations.get(GROUP_NAME, group_name(obj)) != group_name(obj):
+            return ()  # somebody else's group: a Job's pods, above all
         reference, leader, jobset = obj.metadata.controller, leader_of(obj), obj.labels.get(JOBSET_UID)
         if leader or reference is None:
             return ((obj.namespace, _POD + (leader or obj.name)),)
