@@ -6,12 +6,14 @@ import os
 import platform
 import time
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
 import msgspec
 from rich.console import Console
 from rich.table import Table
+
+from podium.sim.drawing.scene import Boxes, Mark, Scene, Stroke, Text
+from podium.sim.drawing.svg import standalone
 
 RESULTS = Path(__file__).with_name("results")
 
@@ -77,31 +79,27 @@ def publish(report: Report) -> None:
     }
     text = msgspec.json.format(msgspec.json.encode(document), indent=2)
     (RESULTS / f"{report.name}.json").write_bytes(text + b"\n")
-    (RESULTS / f"{report.name}.svg").write_text(picture(report))
+    (RESULTS / f"{report.name}.svg").write_text(standalone(picture(report)))
 
 
-def picture(report: Report) -> str:
+def picture(report: Report) -> Scene:
     """Each figure that has a target as a bar whose length is its value, with the target as a line."""
     shown = [figure for figure in report.figures if figure.target is not None]
     row, left, width = 44, 20, 520
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 2 * left}" height="{row * len(shown) + 40}" '
-        'font-family="sans-serif" font-size="12">',
-        f'<text x="{left}" y="22" font-size="14" font-weight="bold">{escape(report.title)}</text>',
-    ]
+    marks: list[Mark] = [Text((left, 22), report.title, bold=True)]
     for index, figure in enumerate(shown):
         assert figure.target is not None
         top = 40 + index * row
         scale = width / (1.15 * max(figure.value, figure.target, 1e-9))
-        colour = "#2f855a" if figure.good else "#c53030"
         label = f"{figure.name}: {_number(figure.value)} {figure.unit} (wanted {figure.wanted})"
         target = left + figure.target * scale
-        parts += [
-            f'<text x="{left}" y="{top + 10}">{escape(label)}</text>',
-            f'<rect x="{left}" y="{top + 16}" width="{figure.value * scale:.1f}" height="12" fill="{colour}"/>',
-            f'<line x1="{target:.1f}" x2="{target:.1f}" y1="{top + 13}" y2="{top + 31}" stroke="black"/>',
+        marks += [
+            Text((left, top + 10), label, size=12),
+            Boxes("good" if figure.good else "bad", [(left, top + 16, figure.value * scale, 12)]),
+            Stroke("text", [(target, top + 13), (target, top + 31)]),
         ]
-    return "\n".join([*parts, "</svg>", ""])
+    about = "Each figure as a bar as long as its value, with what is wanted as a line."
+    return Scene(report.name, report.title, about, width + 2 * left, row * len(shown) + 40, marks)
 
 
 def _number(value: float) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
+from tests import browser
+
 # A busy machine is no failure: what is too slow shows in the benchmarks.
 settings.register_profile("podium", deadline=None)
 settings.load_profile("podium")
@@ -18,7 +20,10 @@ _SCENARIOS = {
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How much of Volcano's behaviour was shown."""
+    """What could not be looked at, and how much of Volcano's behaviour was shown."""
+    if browser.missing:
+        terminalreporter.write_sep("!", "NO PAGE WAS LOOKED AT IN A BROWSER", red=True, bold=True)
+        terminalreporter.write_line(browser.missing[0], red=True)
     for test, how in _SCENARIOS.items():
         passed, failed = (
             sum(test in report.nodeid for report in terminalreporter.getreports(outcome))

@@ -1,4 +1,4 @@
-"""Pages of the documentation that are made from the code: the hooks of plugins, and every argument with its test.
+"""Parts of the documentation that are made from the code: hooks, every argument with its test, and pictures.
 
     python -m tests.generated    writes them
 
@@ -11,11 +11,13 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import yaml
 
+from podium.cli.main import run as podium
 from podium.core.actions import BUILT_IN as ACTIONS
 from podium.core.arguments import Argument
 from podium.core.hooks import HOOKS, OFF_BY_DEFAULT, SWITCHES, Hook
@@ -173,8 +175,27 @@ def _marked(module: ast.Module) -> Iterable[tuple[str, str, str]]:
                     yield owner, name, function.name
 
 
+# --- pictures ----------------------------------------------------------------------------------------------------
+
+# The run of docs/simulator.md: anybody can make it, and it gives the same pictures everywhere.
+COMPARISON = (
+    "sim compare --trace csv --pods examples/sim/jobs.csv --nodes 4 --queue research=1,production=3 "
+    "--profile binpack --profile spread"
+)
+
+
+def pictures() -> dict[str, str]:
+    """The pictures of docs/pictures by their files' names."""
+    with tempfile.TemporaryDirectory() as directory:
+        words = COMPARISON.replace("examples/", f"{ROOT}/examples/").split()
+        assert podium([*words, "-o", f"json={directory}/figures.json", "--plots", directory]) == 0
+        return {file.name: file.read_text() for file in sorted(Path(directory).glob("*.svg"))}
+
+
 PAGES = {"hooks.md": hooks_page, "arguments.md": arguments_page}
 
 if __name__ == "__main__":
     for name, make in PAGES.items():
         (DOCS / name).write_text(make())
+    for name, text in pictures().items():
+        (DOCS / "pictures" / name).write_text(text)

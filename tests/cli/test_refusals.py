@@ -107,5 +107,5 @@ def test_a_configuration_that_cannot_be_used(tmp_path: Path, refused: Refused) -
     (tmp_path / "scheduler.yaml").write_text("actions: [enqueue\n")
     data = tmp_path / "data"
     told = refused(2, "up", "--config", str(tmp_path / "scheduler.yaml"), "--data-dir", str(data))
-    assert "scheduler.yaml is not YAML" in told
+    assert "scheduler.yaml, line 2, column 1: it is not YAML" in told
     assert not data.exists()

@@ -12,7 +12,7 @@ from podium.core.panel import Enabled
 from podium.core.registry import misfit
 from podium.core.session import Session
 from tests.core.world import NOW, World
-from tests.generated import DOCS, PAGES, declared, shown_by_argument
+from tests.generated import COMPARISON, DOCS, PAGES, declared, pictures, shown_by_argument
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -54,3 +54,15 @@ def test_every_mark_is_about_an_argument_that_has_an_effect() -> None:
         argument = known.get(key)
         assert key in known, f"{key} is not declared"
         assert argument is None or not argument.ignored, f"{key} is said to have no effect"
+
+
+def test_pictures_are_what_the_simulator_draws_now() -> None:
+    found = pictures()
+    kept = {file.name: file.read_text() for file in (DOCS / "pictures").glob("*.svg")}
+    assert kept.keys() == found.keys()
+    stale = [name for name in found if kept[name] != found[name]]
+    assert not stale, f"docs/pictures/{stale[0]} is stale: run python -m tests.generated"
+
+
+def test_the_command_that_makes_them_is_told() -> None:
+    assert COMPARISON in (DOCS / "simulator.md").read_text()

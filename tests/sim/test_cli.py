@@ -53,9 +53,9 @@ def test_an_inflation_as_json(files: Path, capsys: pytest.CaptureFixture[str]) -
 def test_an_inflation_as_csv_and_as_a_table(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert podium(openb(files, "run", "--profile", "bestfit", "-o", "csv")) == 0
     lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert lines[-1].keys() == {"arrived_percent", "gpu_allocation_percent", "fragmented_percent"}
+    assert {"arrived_percent", "gpu_allocation_percent", "fragmented_percent"} < lines[-1].keys()
     assert podium(openb(files, "run", "--profile", "bestfit")) == 0
-    assert "gpu allocation percent" in capsys.readouterr().out
+    assert "GPUs given out" in capsys.readouterr().out
 
 
 def test_a_replay_and_a_comparison(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,6 +81,18 @@ def test_a_replay_and_a_comparison(files: Path, capsys: pytest.CaptureFixture[st
         (("--nodes", "2", "--profile", "none"), "there is no profile 'none'"),
         ((), "a trace of jobs needs nodes"),
         (("--nodes", "2", "--gpus-per-node", "0"), "no node has any"),
+        (("--nodes", "2", "--queue", "a=1", "--queue", "a=3"), "several are for `podium sim compare`"),
+        (("--nodes", "2", "--queue", "a=1,a=2"), "names a queue twice"),
+        (("--nodes", "2", "--queue", "a=1,b=2", "--queue", "a=2,c=1"), "name the same queues each time"),
+        (("--nodes", "2", "--split", "size"), "--split needs queues"),
+        (("--nodes", "2", "--from-cluster"), "--trace is for traces"),
+        (("--nodes", "2", "--assume-seconds", "5"), "--assume-seconds is for --from-cluster"),
+        (("--nodes", "2", "-o", "xml"), "want one of table, json, csv, html"),
+        (("--nodes", "2", "-o", "json="), "names no file"),
+        (("--nodes", "2", "-o", "json", "-o", "csv"), "cannot both go to stdout"),
+        (("--nodes", "2", "-o", "html=/none/such/report.html"), "there is no directory /none/such"),
+        (("--nodes", "2", "-o", "html=/"), "is a directory"),
+        (("--nodes", "2", "--plots", "/dev/null"), "--plots"),
         (("--nodes", "2", "--nodes", "3"), "several are for `podium sim compare`"),
         (("--nodes", "2", "--queue", "red"), "want NAME=WEIGHT"),
         (("--nodes", "2", "--load", "0"), "--load"),

@@ -107,10 +107,10 @@ def read_muri(path: Path) -> object:
         (
             read_openb,
             "",
-            "line 1: the file is empty; want a header with name, cpu_milli, memory_mib, num_gpu, gpu_milli",
+            "line 1, column name: there is no header; want name, cpu_milli, memory_mib, num_gpu, gpu_milli",
         ),
         (read_openb, "name,cpu_milli\n", "line 1, column memory_mib: it is missing"),
-        (read_openb, PODS, "line 2: there is nothing below the header"),
+        (read_openb, PODS, "line 2, column name: there is nothing below the header"),
         (read_openb, PODS + "a,100,1,1,250,\nb,100\n", "line 3, column memory_mib: the line ends before it"),
         (
             read_openb,
@@ -151,7 +151,7 @@ def read_muri(path: Path) -> object:
         (table.read_jobs, TABLE + "a,0,1,0,1\n", "line 2, column pods: want at least one pod, got 0"),
         (table.read_jobs, TABLE + "a,0,nan,1,1\n", "line 2, column duration: want a number, got 'nan'"),
         (table.read_jobs, TABLE + "a,0,1,1,0\n", "line 2, column gpus: the job asks for nothing"),
-        (table.read_jobs, TABLE + '"a,0,1,1,0\n', "line 2: it is no CSV: unexpected end of data"),
+        (table.read_jobs, TABLE + '"a,0,1,1,0\n', "line 2, column 1: it is no CSV: unexpected end of data"),
     ],
 )
 def test_a_bad_trace_is_one_sentence(
@@ -169,5 +169,5 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
         read_muri(tmp_path / "none.csv")
     path = tmp_path / "picture.csv"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="line 1: it is no text"):
+    with pytest.raises(UsageError, match="line 1, column 1: it is no text"):
         read_muri(path)

@@ -1,205 +1,99 @@
-"""`podium sim`: the scheduler in virtual time, over traces and scenarios."""
+"""`podium sim`: the scheduler in virtual time, over traces, scenarios and copies of clusters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.cli.sim_options import sim_options
 from podium.cli.sim_replay import replay_option
 
 if TYPE_CHECKING:
-    from podium.core.profile import Profile
-    from podium.sim.runs import Answer, Progress, Question
-
-# Kinds of traces, each with the profile that is taken if none is told.
-_DEFAULTS = {"openb": "podium-gpu", "muri": "volcano", "csv": "volcano", "scenario": "podium"}
-_FORMATS = ("table", "json", "csv")
+    from podium.cli.sim_choices import Choice
+    from podium.sim.runs import Answer, Progress
+    from podium.sim.snapshot import Snapshot
 
 
 @click.group()
 def sim() -> None:
-    """Try a policy, a queue's weight or more nodes on a trace, in virtual time."""
-
-
-def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """What both commands are told."""
-    for option in reversed(
-        (
-            click.option(
-                "--trace", type=click.Choice(list(_DEFAULTS)), required=True, help="What kind of file --pods is."
-            ),
-            click.option(
-                "--pods",
-                type=click.Path(path_type=Path),
-                required=True,
-                metavar="FILE",
-                help="The pods of openb, the jobs of muri or csv, or the scenario.",
-            ),
-            click.option(
-                "--nodes",
-                "nodes",
-                metavar="FILE|N",
-                multiple=True,
-                help="openb: its list of nodes.  muri, csv: a number of nodes, or a file with groups of them.",
-            ),
-            click.option(
-                "--gpus-per-node",
-                type=click.IntRange(min=0),
-                default=8,
-                show_default=True,
-                metavar="G",
-                help="GPUs of each of N nodes.",
-            ),
-            click.option(
-                "--queue",
-                "queues",
-                multiple=True,
-                metavar="NAME=WEIGHT",
-                help="A queue beside `default` that jobs of a csv trace may name; may be repeated.",
-            ),
-            click.option(
-                "--profile",
-                "profiles",
-                multiple=True,
-                metavar="NAME",
-                help="A built-in profile, or a policy of the FGD paper.  "
-                "[default: podium-gpu for openb, volcano for muri and csv, podium for scenarios]",
-            ),
-            click.option(
-                "--config",
-                "configs",
-                type=click.Path(path_type=Path),
-                multiple=True,
-                metavar="FILE",
-                help="A profile from a file, as for `podium scheduler`.",
-            ),
-            click.option(
-                "--load",
-                type=click.FloatRange(min=0, min_open=True),
-                metavar="X",
-                help="openb: how much is asked for in the end, by the cluster's GPUs.  [default: 1.3]  "
-                "muri, csv: jobs come X times as fast.",
-            ),
-            click.option(
-                "--seed", type=click.IntRange(min=0), default=42, show_default=True, help="Of everything random."
-            ),
-            click.option(
-                "-o", "--output", type=click.Choice(_FORMATS), default="table", show_default=True, help="The form."
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+    """Try a policy, a queue's weight or more nodes, on a trace or on a copy of a cluster, in virtual time."""
 
 
 @sim.command("run")
 @replay_option
-@_options
+@sim_options
 def run(**told: Any) -> None:
-    """Run a trace under one profile.
+    """Run a trace, a scenario or a copy of a cluster under one profile.
 
-    The figures go to stdout.  Pods of a scenario may ask for the schedulers podium, volcano and default-scheduler.
+    The figures go to stdout, or where -o says.
     """
-    choices = _choices(told)
-    if len(choices) > 1 or len(told["nodes"]) > 1:
-        raise click.UsageError("one profile and one --nodes: several are for `podium sim compare`")
-    from podium.cli.sim_output import print_answer
+    asked = _asked(told)
+    if len(asked) > 1:
+        raise click.UsageError(
+            "one profile, one --nodes and one weight a queue: several are for `podium sim compare`"
+        )
+    from podium.cli.sim_output import show
 
-    for _, answer in _answers(told, choices):
-        print_answer(answer, told["output"])
+    show(dict(map(_answer, asked)), told["outputs"], told["plots"], several=False)
 
 
 @sim.command("compare")
-@_options
+@sim_options
 def compare(**told: Any) -> None:
-    """Run a trace under several profiles, configuration files or numbers of nodes, and show them side by side.
+    """Run the same under several profiles, configuration files, numbers of nodes or queue weights, side by side.
 
-    --profile, --config and --nodes may be repeated; every combination is run.
+    --profile, --config, --nodes and --queue may be repeated; every combination is run.
     """
-    from podium.cli.sim_output import print_comparison
+    from podium.cli.sim_output import show
 
-    print_comparison(dict(_answers(told, _choices(told))), told["output"])
+    show(dict(map(_answer, _asked(told))), told["outputs"], told["plots"], several=True)
 
 
-def _answers(told: dict[str, Any], choices: list[tuple[str, Profile]]) -> Iterator[tuple[str, Answer]]:
-    """Each combination by its name, with what came of it."""
+def _asked(told: dict[str, Any]) -> list[Choice]:
+    """The runs that are asked for, checked as far as that goes without running them."""
+    from podium.cli.sim_choices import choices
+    from podium.cli.sim_output import check
+
+    if told["from_cluster"]:
+        wrong = [name for name in ("trace", "pods", "load", "split") if told[name] is not None]
+        if wrong:
+            raise click.UsageError(f"--{wrong[0]} is for traces, and --from-cluster takes what the cluster has")
+    else:
+        missing = [name for name in ("trace", "pods") if told[name] is None]
+        if missing:
+            raise click.UsageError(f"--{missing[0]} is missing: name a trace and its file, or say --from-cluster")
+        wrong = [name for name in ("kubeconfig", "context", "assume_seconds") if told[name] is not None]
+        if wrong:
+            raise click.UsageError(f"--{wrong[0].replace('_', '-')} is for --from-cluster")
+    check(told["outputs"], told["plots"])
+    return choices(told, _snapshot(told) if told["from_cluster"] else None)
+
+
+def _snapshot(told: dict[str, Any]) -> Snapshot:
+    """The cluster as it is now."""
+    from podium.cli.sim_cluster import take
+
+    return take(told["kubeconfig"], told["context"])
+
+
+def _answer(choice: Choice) -> tuple[str, Answer]:
+    """Runs one, with a bar on the terminal."""
     import time
 
     import msgspec
 
     from podium.sim.runs import run as simulate
 
-    for nodes in told["nodes"] or ("",):
-        question = _question(told, nodes)
-        for name, profile in choices:
-            with _shown(name) as progress:
-                began = time.perf_counter()
-                answer = simulate(question, profile, progress)
-                took = round(time.perf_counter() - began, 3)
-            about = {"trace": told["trace"], "profile": name, "seed": told["seed"]}
-            summary = {**about, **answer.summary, "wall_seconds": took}
-            label = f"{name}, {Path(nodes).name} nodes" if len(told["nodes"]) > 1 else name
-            yield label, msgspec.structs.replace(answer, summary=summary)
-
-
-def _question(told: dict[str, Any], nodes: str) -> Question:
-    from podium.embedded.nodes.nodes_file import read_shapes
-    from podium.embedded.nodes.shapes import Shape
-    from podium.runtime.configuration import read_file
-    from podium.sim.runs import Question, Trace
-
-    trace = Trace(told["trace"])
-    shapes: tuple[Shape, ...] = ()
-    file: Path | None = None
-    if nodes and trace is Trace.OPENB:
-        file = Path(nodes)
-    elif nodes.isdigit():
-        shapes = (Shape(count=int(nodes), gpus=told["gpus_per_node"]),)
-    elif nodes:
-        shapes = tuple(read_shapes(read_file(Path(nodes)), nodes))
-    return Question(
-        trace=trace,
-        pods=told["pods"],
-        nodes_file=file,
-        shapes=shapes,
-        queues=tuple(map(_queue, told["queues"])),
-        load=told["load"],
-        seed=told["seed"],
-    )
-
-
-def _queue(text: str) -> Any:
-    from podium.sim.replay import QueueShape
-
-    name, _, weight = text.partition("=")
-    if not name or not weight.isdigit() or not int(weight):
-        raise click.UsageError(f"--queue: want NAME=WEIGHT with a weight of at least 1, got {text!r}")
-    return QueueShape(name, int(weight))
-
-
-def _choices(told: dict[str, Any]) -> list[tuple[str, Profile]]:
-    """The profiles that are asked for, by the names they were asked for."""
-    from podium.runtime.configuration import default_profiles, load_profiles
-    from podium.sim.jobs import SCHEDULER
-    from podium.sim.policies import POLICIES, policy
-
-    built_in = default_profiles()
-    found = []
-    for name in told["profiles"] or (() if told["configs"] else (_DEFAULTS[told["trace"]],)):
-        if name in POLICIES:
-            found.append((name, policy(name, told["seed"])))
-        elif name in built_in:
-            found.append((name, built_in[name]))
-        else:
-            known = ", ".join(sorted({*POLICIES, *built_in}))
-            raise click.UsageError(f"--profile: there is no profile {name!r}; there are {known}")
-    for path in told["configs"]:
-        found.append((str(path), load_profiles(path, (SCHEDULER,))[SCHEDULER]))
-    return found
+    with _shown(choice.label) as progress:
+        began = time.perf_counter()
+        answer = simulate(choice.question, choice.profile, progress)
+        took = round(time.perf_counter() - began, 3)
+    question = choice.question
+    about = {"trace": question.trace.value, "profile": choice.profile_name, "seed": question.seed}
+    return choice.label, msgspec.structs.replace(answer, summary={**about, **answer.summary, "wall_seconds": took})
 
 
 @contextmanager

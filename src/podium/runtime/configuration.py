@@ -10,6 +10,7 @@ import yaml
 
 from podium.core.profile import Profile, read_profile
 from podium.errors import UsageError
+from podium.kube.yaml_files import YamlText
 from podium.runtime.extensions import installed
 
 log = logging.getLogger(__name__)
@@ -108,11 +109,8 @@ def read_file(path: Path) -> str:
 
 def read_profiles(text: str, where: str, names: Sequence[str] = ()) -> dict[str, Profile]:
     """The profiles of a file's content; `where` is what to call it when something is wrong with it."""
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        told = " ".join(str(error).split())
-        raise UsageError(f"{where} is not YAML: {told}") from None
+    documents = YamlText(text, where).documents
+    document = documents[0] if documents else None
     if not isinstance(document, dict):
         raise UsageError(f"{where}: a configuration is a mapping with actions and tiers, or with profiles")
     profiles = default_profiles(names)

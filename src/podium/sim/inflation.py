@@ -29,6 +29,7 @@ from podium.core.nodes import NodeFacts
 from podium.core.profile import Profile
 from podium.core.resources import CPU
 from podium.dialects.kubernetes.devices import GPU_MILLI
+from podium.sim.figures import MAP_ROWS, MapRow
 from podium.sim.traces.openb import Arrivals, GpuNode, GpuPod
 
 _PODS_OF_A_NODE = 1001
@@ -40,7 +41,20 @@ class Point(msgspec.Struct, frozen=True):
 
     arrived_percent: int
     gpu_allocation_percent: float
+    cpu_allocation_percent: float
+    memory_allocation_percent: float
     fragmented_percent: float  # of the free GPUs
+
+
+class ShareMap(msgspec.Struct, frozen=True):
+    """What of each node's GPUs is given out, by what has been asked for; nodes of one model stand together.
+
+    `nodes_a_row` of them share a row, which is called by their models.
+    """
+
+    arrived_percent: list[int]
+    nodes_a_row: int
+    rows: list[MapRow]
 
 
 class Inflation(msgspec.Struct, frozen=True):
@@ -54,12 +68,15 @@ class Inflation(msgspec.Struct, frozen=True):
     gpu_allocation_percent: float  # at the end of the curve
     fragmented_percent: float
     curve: list[Point]
+    map: ShareMap
     trace_hash: str  # of all placements, in order
 
 
 class _Sample(msgspec.Struct, frozen=True):
     arrived: float
     allocated: float
+    cpu: float
+    memory: float
     fragmented: float
 
 
@@ -75,7 +92,7 @@ def inflate(
     profile = msgspec.structs.replace(profile, actions=(Allocate(),))
     pods = {str(number): pod for number, pod in enumerate(arrivals.pods)}
     gpus = sum(node.devices for node in arrivals.nodes)
-    meter = _Meter(cluster, gpus)
+    meter = _Meter(cluster, arrivals.nodes)
     digest = hashlib.sha256()
     placed = 0
     for done, (pod, node, devices) in enumerate(_steps(cluster, profile, pods), 1):
@@ -94,6 +111,7 @@ def inflate(
         gpu_allocation_percent=curve[-1].gpu_allocation_percent,
         fragmented_percent=curve[-1].fragmented_percent,
         curve=curve,
+        map=meter.map(),
         trace_hash=digest.hexdigest(),
     )
 
@@ -124,11 +142,15 @@ def _outcomes(decisions: Sequence[Decision]) -> dict[str, Bind | None]:
 class _Meter:
     """Takes a sample after each pod."""
 
-    def __init__(self, cluster: Cluster, gpus: int) -> None:
+    def __init__(self, cluster: Cluster, nodes: Sequence[GpuNode]) -> None:
         self._cluster = cluster
+        self._nodes = nodes
         self._target: Target | None = target_of(cluster)
-        self._capacity = max(1, gpus * WHOLE)
-        self._arrived = self._allocated = 0
+        self._capacity = max(1, sum(node.devices for node in nodes) * WHOLE)
+        self._cpu_there = max(1, sum(node.cpu for node in nodes))
+        self._memory_there = max(1, sum(node.memory for node in nodes))
+        self._arrived = self._allocated = self._cpu = self._memory = 0
+        self._placed: list[tuple[int, str, int]] = []  # per cent that had arrived, node, thousandths of GPUs
         self._by_row = self._fragmented(np.arange(cluster.nodes.count, dtype=np.int64))
         self._samples: dict[int, list[_Sample]] = {}
 
@@ -143,12 +165,21 @@ class _Meter:
         self._arrived += pod.shape.size
         if node:
             self._allocated += pod.shape.size
+            self._cpu += pod.cpu
+            self._memory += pod.memory
+            self._placed.append((100 * self._arrived // self._capacity, node, pod.shape.size))
             row = self._cluster.nodes.rows[node]
             self._by_row[row] = self._fragmented(np.array([row], dtype=np.int64))[0]
         idle = self._capacity - self._allocated
         share = 100 * float(self._by_row.sum()) / idle if idle else 0.0
         arrived = 100 * self._arrived / self._capacity
-        sample = _Sample(arrived, round(100 * self._allocated / self._capacity, 2), round(share, 2))
+        sample = _Sample(
+            arrived,
+            round(100 * self._allocated / self._capacity, 2),
+            100 * self._cpu / self._cpu_there,
+            100 * self._memory / self._memory_there,
+            round(share, 2),
+        )
         self._samples.setdefault(round(arrived), []).append(sample)
 
     def curve(self) -> list[Point]:
@@ -156,10 +187,30 @@ class _Meter:
             Point(
                 percent,
                 round(sum(each.allocated for each in samples) / len(samples), 2),
+                round(sum(each.cpu for each in samples) / len(samples), 2),
+                round(sum(each.memory for each in samples) / len(samples), 2),
                 round(sum(each.fragmented for each in samples) / len(samples), 2),
             )
             for percent, samples in sorted(self._samples.items())
         ]
+
+    def map(self) -> ShareMap:
+        nodes = sorted((node for node in self._nodes if node.devices), key=lambda node: (node.model, node.name))
+        together = max(1, -(-len(nodes) // MAP_ROWS))
+        row_of = {node.name: place // together for place, node in enumerate(nodes)}
+        rows = -(-len(nodes) // together)
+        last = 100 * self._arrived // self._capacity
+        given, has = np.zeros((rows, last + 1)), np.zeros(rows)
+        models: list[dict[str, None]] = [{} for _ in range(rows)]
+        for node in nodes:
+            has[row_of[node.name]] += node.devices * WHOLE
+            models[row_of[node.name]][node.model] = None
+        for percent, name, size in self._placed:
+            if name in row_of:
+                given[row_of[name], percent] += size
+        shares = np.round(100 * np.cumsum(given, axis=1) / np.maximum(has, 1)[:, None], 1)
+        found = [MapRow(", ".join(models[row]), shares[row].tolist()) for row in range(rows)]
+        return ShareMap(list(range(last + 1)), together, found)
 
 
 def _cluster(arrivals: Arrivals, workload: Mapping[Shape, float]) -> Cluster:

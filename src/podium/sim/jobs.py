@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ Document = dict[str, Any]
 
 NAMESPACE = "default"
 GROUP_API = "scheduling.volcano.sh/v1beta1"
+DEFAULT_QUEUE = "default"
 SCHEDULER = "podium"  # whose name the pods carry, whatever the profile
 
 
@@ -27,12 +29,35 @@ class Job(msgspec.Struct, frozen=True):
     gpus: int = 0
     cpu: int = 0
     memory: int = 0
-    queue: str = "default"
+    queue: str = DEFAULT_QUEUE
     priority: int = 0
 
     @property
     def all_gpus(self) -> int:
         return self.pods * self.gpus
+
+
+def split(jobs: Sequence[Job], queues: Sequence[str], rule: str) -> list[Job]:
+    """Gives each job a queue.
+
+    `turn`: in turn, in the order of arrival.  `size`: the jobs of fewest GPUs to the first queue and those of most
+    to the last, cut so that all queues have about the same GPU time to do.
+    """
+    if rule == "turn":
+        chosen = {job.name: queues[number % len(queues)] for number, job in enumerate(jobs)}
+    else:
+        whole = sum(_work(job) for job in jobs) or 1.0
+        done, chosen = 0.0, {}
+        for job in sorted(jobs, key=lambda job: (job.all_gpus, job.pods * job.cpu)):
+            middle = done + _work(job) / 2
+            chosen[job.name] = queues[min(len(queues) - 1, int(middle * len(queues) / whole))]
+            done += _work(job)
+    return [msgspec.structs.replace(job, queue=chosen[job.name]) for job in jobs]
+
+
+def _work(job: Job) -> float:
+    """GPU seconds; core seconds where no GPUs are asked for."""
+    return (job.all_gpus or job.pods * job.cpu / 1000) * job.duration
 
 
 def priority_class(priority: int) -> str:

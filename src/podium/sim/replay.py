@@ -9,26 +9,27 @@ from its start.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import msgspec
 
 from podium.core.profile import Profile
 from podium.dialects import DIALECTS
-from podium.dialects.volcano.names import PODGROUPS
-from podium.embedded.nodes.shapes import Shape, node_documents
+from podium.dialects.volcano.names import PODGROUPS, QUEUES
+from podium.embedded.nodes.shapes import GPU, Shape, capacity_of, node_documents
 from podium.engine.scheduler import PERIOD
-from podium.errors import UsageError
+from podium.errors import ApiError, UsageError
+from podium.kube.pod_resources import amounts
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, Pod
+from podium.sim.figures import Figures, figures
 from podium.sim.jobs import NAMESPACE, SCHEDULER, Document, Job, documents, pod_document, priority_class_document
-from podium.sim.statistics import Curve, Spread, evenness, spread
+from podium.sim.ledger import Amount, Ledger, LedgerJob, LedgerNode
 from podium.sim.virtual import VirtualCluster
 
 # Actions with which what was bound meanwhile can help somebody who waits: it may be a victim.
 _TAKING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim"})
-_POINTS = 240  # of a series
 
 
 class QueueShape(msgspec.Struct, frozen=True):
@@ -43,6 +44,7 @@ class JobResult(msgspec.Struct, frozen=True):
 
     name: str
     queue: str
+    pods: int
     gpus: int
     arrival: float
     started: float
@@ -50,30 +52,13 @@ class JobResult(msgspec.Struct, frozen=True):
     evictions: int
 
 
-class Series(msgspec.Struct, frozen=True):
-    """How things stood, at even distances of time."""
-
-    seconds: list[float]
-    gpus_used: list[float]
-    jobs_waiting: list[float]
-
-
 class Replay(msgspec.Struct, frozen=True):
     """What came of a run."""
 
     nodes: int
     gpus: int
-    jobs: int
-    finished: int
-    unfinished: int  # that never found room
-    makespan_seconds: float
-    gpu_utilisation_percent: float  # over the makespan
-    wait_seconds: Spread  # from arrival until the last pod started
-    completion_seconds: Spread  # from arrival until the end
-    evictions: int
-    fairness: float
+    figures: Figures
     turns: int
-    series: Series
     trace_hash: str
     results: list[JobResult]
 
@@ -81,15 +66,17 @@ class Replay(msgspec.Struct, frozen=True):
 class _Progress:
     """Where a job stands."""
 
-    __slots__ = ("ended", "evictions", "job", "left", "number", "running", "started")
+    __slots__ = ("amount", "job", "left", "line", "number", "running", "wish")
 
     def __init__(self, job: Job) -> None:
         self.job = job
+        self.amount = Amount(job.gpus, job.cpu / 1000, job.memory)  # of each pod
+        whole = Amount(job.pods * job.gpus, job.pods * job.cpu / 1000, job.pods * job.memory)
+        self.line = LedgerJob(job.name, job.queue, job.pods, whole, job.arrival, duration=job.duration)
+        self.wish = -1
         self.left = job.pods  # pods that have not run their time
         self.number = job.pods  # the number of the next pod
-        self.running: set[str] = set()
-        self.evictions = 0
-        self.started = self.ended = -1.0
+        self.running: dict[str, int] = {}  # pods, each with its stay in the ledger
 
 
 def replay(
@@ -103,6 +90,12 @@ def replay(
     return _Run(jobs, list(shapes), profile, list(queues), progress).result()
 
 
+def period_of(profile: Profile) -> float:
+    """How often what waits is to be looked at when nothing has come free."""
+    taking = not _TAKING.isdisjoint(action.name for action in profile.actions)
+    return PERIOD if taking else math.inf
+
+
 class _Run:
     def __init__(
         self,
@@ -112,26 +105,30 @@ class _Run:
         queues: list[QueueShape],
         progress: Callable[[int], None],
     ) -> None:
-        taking = not _TAKING.isdisjoint(action.name for action in profile.actions)
         self._cluster = VirtualCluster(
             {SCHEDULER: profile},
             DIALECTS,
             controllers=False,
             quiet=True,
-            period=PERIOD if taking else math.inf,
+            period=period_of(profile),
         )
         self._shapes = shapes
         self._tell = progress
         self._finished = 0
         self._pods: dict[str, _Progress] = {}
-        self._used = Curve()
-        self._waiting = Curve()
+        self._ledger = Ledger()
         self._jobs = [_Progress(job) for job in jobs]
+        self._ledger.jobs = [each.line for each in self._jobs]
         for document in node_documents(shapes, self._cluster.now):
             self._cluster.apply(document)
+        self._ledger.add_nodes(ledger_nodes(shapes))
+        self._weights = {queue.name: queue.weight for queue in queues}
         known = {queue.name for queue in queues} | {"default"}
         for queue in queues:
-            self._cluster.apply(_queue(queue))
+            if queue.name == "default":  # it is there already
+                self._cluster.patch(QUEUES, "", queue.name, {"spec": {"weight": queue.weight}})
+            else:
+                self._make(queue)
         for priority in sorted({job.priority for job in jobs if job.priority}):
             self._cluster.apply(priority_class_document(priority))
         for each in self._jobs:
@@ -141,8 +138,14 @@ class _Run:
         self._cluster.listeners.append(self._heard)
         self._cluster.run()
 
+    def _make(self, queue: QueueShape) -> None:
+        try:
+            self._cluster.apply(queue_document(queue))
+        except ApiError as error:
+            raise UsageError(f"the queue {queue.name!r} cannot be made: {' '.join(str(error).split())}") from None
+
     def _arrive(self, each: _Progress) -> None:
-        self._waiting.add(self._cluster.elapsed, 1)
+        each.wish = self._ledger.wished(each.line.asks, self._cluster.elapsed)
         for document in documents(each.job):
             self._apply(each, document)
 
@@ -162,30 +165,28 @@ class _Run:
         elif obj.status.phase == "Succeeded" and not obj.deleting:
             self._ended(each, obj.name)
         elif obj.status.phase == "Running" and obj.name not in each.running:
-            self._started(each, obj.name)
+            self._started(each, obj.name, obj.spec.node_name)
         elif obj.finished and not obj.deleting:
             self._cluster.delete(PODS, NAMESPACE, obj.name, 0)  # its node did not take it
 
-    def _started(self, each: _Progress, pod: str) -> None:
+    def _started(self, each: _Progress, pod: str, node: str) -> None:
         now = self._cluster.elapsed
-        each.running.add(pod)
-        self._used.add(now, each.job.gpus)
-        if len(each.running) == each.left and each.started < 0:
-            each.started = now
-            self._waiting.add(now, -1)
+        each.running[pod] = self._ledger.began(node, each.amount, now)
+        if len(each.running) == each.left and each.line.started < 0:
+            each.line.started = now
 
     def _stopped(self, each: _Progress, pod: str) -> None:
         del self._pods[pod]
         if pod in each.running:
-            each.running.remove(pod)
-            self._used.add(self._cluster.elapsed, -each.job.gpus)
+            self._ledger.ended(each.running.pop(pod), self._cluster.elapsed)
 
     def _ended(self, each: _Progress, pod: str) -> None:
         self._stopped(each, pod)
         self._cluster.delete(PODS, NAMESPACE, pod, 0)
         each.left -= 1
         if each.left == 0:
-            each.ended = self._cluster.elapsed
+            each.line.ended = self._cluster.elapsed
+            self._ledger.fulfilled(each.wish, each.line.ended)
             self._finished += 1
             self._tell(self._finished)
             if each.job.pods > 1:
@@ -194,59 +195,43 @@ class _Run:
     def _lost(self, each: _Progress, pod: str) -> None:
         """A pod was pushed out: its owner makes another."""
         self._stopped(each, pod)
-        each.evictions += 1
+        each.line.evictions += 1
         self._apply(each, pod_document(each.job, each.number))
         each.number += 1
 
     def result(self) -> Replay:
         cluster = self._cluster
-        done = [each for each in self._jobs if each.ended >= 0]
-        makespan = max((each.ended for each in done), default=0.0)
-        gpus = sum(shape.gpus * shape.count for shape in self._shapes)
-        times = [makespan * point / _POINTS for point in range(_POINTS + 1)]
-        used = self._used.integral(makespan)
         return Replay(
             nodes=sum(shape.count for shape in self._shapes),
-            gpus=gpus,
-            jobs=len(self._jobs),
-            finished=len(done),
-            unfinished=len(self._jobs) - len(done),
-            makespan_seconds=round(makespan, 3),
-            gpu_utilisation_percent=round(100 * used / (gpus * makespan), 2) if gpus and makespan else 0.0,
-            wait_seconds=spread([each.started - each.job.arrival for each in done]),
-            completion_seconds=spread([each.ended - each.job.arrival for each in done]),
-            evictions=sum(each.evictions for each in self._jobs),
-            fairness=self._fairness(done),
+            gpus=sum(shape.gpus * shape.count for shape in self._shapes),
+            figures=figures(self._ledger, self._weights),
             turns=cluster.scheduler.tally.turns,
-            series=Series(
-                [round(time, 1) for time in times], self._used.sampled(times), self._waiting.sampled(times)
-            ),
             trace_hash=cluster.digest,
             results=[
                 JobResult(
                     each.job.name,
                     each.job.queue,
+                    each.job.pods,
                     each.job.all_gpus,
                     each.job.arrival,
-                    round(each.started, 3),
-                    round(each.ended, 3),
-                    each.evictions,
+                    round(each.line.started, 3),
+                    round(each.line.ended, 3),
+                    each.line.evictions,
                 )
                 for each in self._jobs
             ],
         )
 
-    @staticmethod
-    def _fairness(done: Iterable[_Progress]) -> float:
-        """How evenly queues are made to wait: Jain's index of their mean slowdowns."""
-        by_queue: dict[str, list[float]] = {}
-        for each in done:
-            slowdown = (each.ended - each.job.arrival) / max(each.job.duration, 1.0)
-            by_queue.setdefault(each.job.queue, []).append(slowdown)
-        return evenness(sum(values) / len(values) for values in by_queue.values())
+
+def ledger_nodes(shapes: Iterable[Shape]) -> Iterator[LedgerNode]:
+    """Each node of some groups with what it has."""
+    for shape in shapes:
+        has = amounts(capacity_of(shape))
+        whole = Amount(has.get(GPU, 0), has["cpu"] / 1000, has["memory"])
+        yield from (LedgerNode(f"{shape.name}-{number:03d}", whole) for number in range(shape.count))
 
 
-def _queue(queue: QueueShape) -> Document:
+def queue_document(queue: QueueShape) -> Document:
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",

@@ -16,10 +16,13 @@ import msgspec
 from podium.core.profile import Profile
 from podium.embedded.nodes.shapes import Shape
 from podium.errors import UsageError
-from podium.sim.inflation import inflate
-from podium.sim.jobs import SCHEDULER, Job
+from podium.sim.following import Play
+from podium.sim.inflation import Point, inflate
+from podium.sim.jobs import DEFAULT_QUEUE, SCHEDULER, Job, split
 from podium.sim.replay import QueueShape, replay
 from podium.sim.scenario import play, read_scenario
+from podium.sim.snapshot import Snapshot, WhatIf
+from podium.sim.snapshot import play as ask
 from podium.sim.traces import muri, openb, table
 
 Document = dict[str, Any]
@@ -36,18 +39,29 @@ class Trace(Enum):
     MURI = "muri"
     CSV = "csv"
     SCENARIO = "scenario"
+    CLUSTER = "cluster"  # a copy of one
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What to run, but for the profile."""
 
     trace: Trace
-    pods: Path  # the pods, the jobs or the scenario
+    pods: Path | None = None  # the pods, the jobs or the scenario
     nodes_file: Path | None = None  # openb's list of nodes
     shapes: tuple[Shape, ...] = ()
+    more_nodes: int = 0  # beside those of a cluster
     queues: tuple[QueueShape, ...] = ()
+    split: str | None = None  # how jobs come to the queues: `turn` or `size`
     load: float | None = None
     seed: int = 42
+    snapshot: Snapshot | None = None
+    assume_seconds: float | None = None
+
+    @property
+    def file(self) -> Path:
+        if self.pods is None:
+            raise UsageError("a trace needs its file: --pods FILE")
+        return self.pods
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -65,6 +79,8 @@ def run(question: Question, profile: Profile, progress: Progress = lambda done, 
             return _inflation(question, profile, progress)
         case Trace.SCENARIO:
             return _scenario(question, profile)
+        case Trace.CLUSTER:
+            return _cluster(question, profile)
     return _replay(question, profile, progress)
 
 
@@ -72,35 +88,51 @@ def _inflation(question: Question, profile: Profile, progress: Progress) -> Answ
     if question.nodes_file is None:
         raise UsageError("a trace of openb needs its list of nodes: --nodes FILE")
     nodes = openb.read_nodes(question.nodes_file)
-    pods = openb.read_pods(question.pods, {node.model for node in nodes})
+    pods = openb.read_pods(question.file, {node.model for node in nodes})
     load = question.load or INFLATION
     arrivals = openb.arrivals(pods, nodes, load, question.seed)
     total = len(arrivals.pods)
     result = inflate(arrivals, pods, profile, lambda done: progress(done, total))
     summary = {"load": load, **msgspec.to_builtins(result)}
-    return Answer(summary, ("arrived_percent", "gpu_allocation_percent", "fragmented_percent"), summary["curve"])
+    columns = tuple(name for name in Point.__struct_fields__)
+    return Answer(summary, columns, summary["curve"])
 
 
 def _replay(question: Question, profile: Profile, progress: Progress) -> Answer:
     if not question.shapes:
         raise UsageError("a trace of jobs needs nodes: --nodes N, or --nodes FILE with groups of nodes")
-    jobs = _faster(_jobs(question), question.load)
+    jobs = _faster(_in_queues(_jobs(question), question), question.load)
     result = replay(
         jobs, question.shapes, profile, question.queues, lambda finished: progress(finished, len(jobs))
     )
-    summary = {"load": question.load or 1.0, **msgspec.to_builtins(result)}
+    about = {"load": question.load or 1.0, "nodes": result.nodes, "gpus": result.gpus}
+    more = {"turns": result.turns, "trace_hash": result.trace_hash}
     return Answer(
-        summary, ("name", "queue", "gpus", "arrival", "started", "ended", "evictions"), summary.pop("results")
+        {**about, **msgspec.to_builtins(result.figures), **more},
+        ("name", "queue", "pods", "gpus", "arrival", "started", "ended", "evictions"),
+        msgspec.to_builtins(result.results),
     )
 
 
 def _jobs(question: Question) -> list[Job]:
     if question.trace is Trace.CSV:
-        return table.read_jobs(question.pods)
+        return table.read_jobs(question.file)
     largest = max((shape.gpus for shape in question.shapes), default=0)
     if not largest:
         raise UsageError("the jobs of this trace ask for GPUs, and no node has any: --gpus-per-node G")
-    return muri.read_jobs(question.pods, largest)
+    return muri.read_jobs(question.file, largest)
+
+
+def _in_queues(jobs: list[Job], question: Question) -> list[Job]:
+    """The jobs with their queues: those of the trace, or those that the question has."""
+    named = any(job.queue != DEFAULT_QUEUE for job in jobs)
+    if question.split is not None and named:
+        raise UsageError(f"--split is for traces whose jobs name no queues, and those of {question.file} do")
+    if question.split is not None and not question.queues:
+        raise UsageError("--split needs queues: --queue NAME=WEIGHT,NAME=WEIGHT")
+    if named or not question.queues:
+        return jobs
+    return split(jobs, [queue.name for queue in question.queues], question.split or "turn")
 
 
 def _faster(jobs: Sequence[Job], load: float | None) -> list[Job]:
@@ -112,12 +144,25 @@ def _faster(jobs: Sequence[Job], load: float | None) -> list[Job]:
 
 def _scenario(question: Question, profile: Profile) -> Answer:
     names = (SCHEDULER, "volcano", "default-scheduler")
-    result = play(read_scenario(question.pods), question.pods, dict.fromkeys(names, profile))
-    summary = msgspec.to_builtins(result)
-    columns = ("namespace", "name", "node", "phase", "created", "bound", "started", "ended", "gone")
-    details = summary.pop("pods")
-    placed = sum(each["bound"] >= 0 for each in details)
-    return Answer({**summary, "pods": len(details), "placed": placed}, columns, details)
+    result = play(read_scenario(question.file), question.file, dict.fromkeys(names, profile))
+    return _played(result)
+
+
+def _cluster(question: Question, profile: Profile) -> Answer:
+    assert question.snapshot is not None
+    what_if = WhatIf(profile, question.more_nodes, question.shapes, question.queues, question.assume_seconds)
+    return _played(ask(question.snapshot, what_if))
+
+
+def _played(result: Play) -> Answer:
+    about = {"nodes": result.nodes, "gpus": result.gpus, "seconds": result.seconds}
+    counts = {"pods": len(result.pods), "placed": sum(each.bound >= 0 for each in result.pods)}
+    more = {"turns": result.turns, "trace_hash": result.trace_hash}
+    return Answer(
+        {**about, **counts, **msgspec.to_builtins(result.figures), **more},
+        ("namespace", "name", "node", "phase", "created", "bound", "started", "ended", "gone"),
+        msgspec.to_builtins(result.pods),
+    )
 
 
 def compared(answers: Mapping[str, Answer]) -> list[Document]:
@@ -128,7 +173,12 @@ def compared(answers: Mapping[str, Answer]) -> list[Document]:
 def _flat(summary: Document) -> Document:
     found: Document = {}
     for name, value in summary.items():
-        if isinstance(value, dict):
+        if name == "queues":
+            for queue in value:
+                of = f"queue_{queue['name']}"
+                found |= {f"{of}_weight": queue["weight"], f"{of}_slowdown": queue["slowdown"]}
+                found |= {f"{of}_wait_seconds_{inner}": each for inner, each in queue["wait_seconds"].items()}
+        elif isinstance(value, dict):
             found |= {f"{name}_{inner}": each for inner, each in value.items() if not isinstance(each, list)}
         elif not isinstance(value, list):
             found[name] = value

@@ -24,23 +24,25 @@ Pods run as long as their annotation podium.dev/run-seconds says, or until they 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from podium.core.profile import Profile
 from podium.dialects import DIALECTS
 from podium.embedded.nodes.node_status import FAIL
-from podium.embedded.nodes.nodes_file import check_shape
+from podium.embedded.nodes.nodes_file import check_shapes
 from podium.embedded.nodes.shapes import Shape, node_documents
 from podium.errors import ApiError, UsageError
-from podium.kube.resources import NODES, PODS, Resource
-from podium.kube.wire import Object, Pod
+from podium.kube.resources import NODES
+from podium.kube.yaml_files import YamlText
 from podium.sim.binds import Binds, BindTrouble
+from podium.sim.following import Follower, Play
+from podium.sim.traces.tables import MOST_SECONDS, no_text
 from podium.sim.virtual import VirtualCluster
 
 Document = dict[str, Any]
@@ -77,66 +79,52 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 42  # of everything random in it
 
 
-class PodResult(msgspec.Struct):
-    """What became of a pod; times in seconds, -1 for what has not happened."""
-
-    namespace: str
-    name: str
-    node: str = ""
-    phase: str = "Pending"
-    created: float = -1.0
-    bound: float = -1.0
-    started: float = -1.0
-    ended: float = -1.0
-    gone: bool = False
-
-
-class Play(msgspec.Struct, frozen=True):
-    """What came of a run."""
-
-    nodes: int
-    seconds: float
-    pods: list[PodResult]
-    turns: int
-    trace_hash: str
-
-
 def read_scenario(path: Path) -> Scenario:
     """A scenario from a file.  UsageError says what is wrong and where."""
-    documents = _yaml(path)
-    if len(documents) != 1:
-        raise UsageError(f"{path}: a scenario is one YAML document with nodes and events, got {len(documents)}")
+    file = _yaml(path)
+    if len(file.documents) != 1:
+        count = len(file.documents)
+        raise file.error(
+            "$", f"a scenario is one YAML document with nodes and events, got {count}", max(0, count - 1)
+        )
     try:
-        scenario = msgspec.convert(documents[0], Scenario, strict=False)
+        scenario = msgspec.convert(file.documents[0], Scenario, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {error}") from None
-    for number, shape in enumerate(scenario.nodes):
-        complaint = check_shape(shape)
-        if complaint:
-            raise UsageError(f"{path}: $.nodes[{number}].{complaint}")
+        raise file.invalid(error) from None
+    check_shapes(scenario.nodes, file, "$.nodes")
+    times = {f"$.events[{number}].at": each.at for number, each in enumerate(scenario.events)}
+    for place, at in (times | ({"$.until": scenario.until} if scenario.until is not None else {})).items():
+        if not 0 <= at <= MOST_SECONDS:
+            raise file.error(place, f"want seconds from 0 to {MOST_SECONDS:,.0f}, got {at:g}")
     for number, each in enumerate(scenario.events):
-        if each.at < 0:
-            raise UsageError(f"{path}: $.events[{number}].at: want seconds that are not negative, got {each.at:g}")
         wrong = each.binds.complaint() if each.binds is not None else ""
         if wrong:
-            raise UsageError(f"{path}: $.events[{number}].binds.{wrong}")
+            field, _, told = wrong.partition(": ")
+            raise file.error(f"$.events[{number}].binds.{field}", told)
     return scenario
 
 
-def _yaml(path: Path) -> list[Any]:
+def _yaml(path: Path) -> YamlText:
     try:
-        return [each for each in yaml.safe_load_all(path.read_text()) if each is not None]
+        return YamlText(path.read_text(), str(path))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is no text") from None
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}, {no_text(error)}") from None
 
 
 def play(scenario: Scenario, path: Path, profiles: Mapping[str, Profile]) -> Play:
     """Plays a scenario; files that it names lie beside `path`."""
     return Stage(scenario, path, profiles).run()
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """An object of a scenario, and where it stands."""
+
+    file: YamlText
+    path: str
+    document: Document
+    number: int = 0  # of the document in its file
 
 
 class Stage:
@@ -145,18 +133,29 @@ class Stage:
     def __init__(self, scenario: Scenario, path: Path, profiles: Mapping[str, Profile]) -> None:
         self._scenario = scenario
         self._path = path
+        self._file = _yaml(path)
         self.cluster = VirtualCluster(profiles, DIALECTS)
+        self._follower = Follower(self.cluster)
         self._trouble = BindTrouble(scenario.seed)
-        self._pods: dict[str, PodResult] = {}
-        self.cluster.listeners.append(self._heard)
         for document in node_documents(scenario.nodes, self.cluster.now):
             self.cluster.apply(document)
         for number, each in enumerate(scenario.events):
-            manifests = list(each.apply)
-            if each.file:
-                manifests += _yaml(path.parent / each.file)
-            place = f"{path}: $.events[{number}]"
-            self.cluster.at(each.at, partial(self._happen, each, manifests, place))
+            manifests = list(self._manifests(number, each))
+            self.cluster.at(each.at, partial(self._happen, number, each, manifests))
+
+    def _manifests(self, number: int, each: Happening) -> Iterator[Manifest]:
+        """The objects of an event, each with where it stands."""
+        for place, document in enumerate(each.apply):
+            yield Manifest(self._file, f"$.events[{number}].apply[{place}]", document)
+        if each.file:
+            try:
+                beside = _yaml(self._path.parent / each.file)
+            except UsageError as error:
+                raise self._file.error(f"$.events[{number}].file", str(error)) from None
+            for place, document in enumerate(beside.documents):
+                if not isinstance(document, dict):
+                    raise beside.error("$", "want an object with apiVersion and kind", place)
+                yield Manifest(beside, "$", document, place)
 
     def run(self) -> Play:
         until = self._scenario.until
@@ -164,29 +163,25 @@ class Stage:
             self.cluster.run()
         else:
             self.cluster.run(until)
-        return Play(
-            nodes=sum(shape.count for shape in self._scenario.nodes),
-            seconds=round(self.cluster.elapsed, 3),
-            pods=list(self._pods.values()),
-            turns=self.cluster.scheduler.tally.turns,
-            trace_hash=self.cluster.digest,
-        )
+        return self._follower.result()
 
-    def _happen(self, each: Happening, manifests: list[Document], place: str) -> None:
-        try:
-            for manifest in manifests:
-                self.cluster.apply(manifest)
-            if each.delete is not None:
+    def _happen(self, number: int, each: Happening, manifests: list[Manifest]) -> None:
+        place = f"$.events[{number}]"
+        for manifest in manifests:
+            with _told_at(manifest.file, manifest.path, manifest.number):
+                check_manifest(manifest.document)
+                self.cluster.apply(manifest.document)
+        if each.delete is not None:
+            with _told_at(self._file, f"{place}.delete"):
                 target = each.delete
-                self.cluster.delete(
-                    self.cluster.served(target.api_version, target.kind), target.namespace, target.name
-                )
-            if each.fail:
+                resource = self.cluster.served(target.api_version, target.kind)
+                self.cluster.delete(resource, target.namespace, target.name)
+        if each.fail:
+            with _told_at(self._file, f"{place}.fail"):
                 self._mark(each.fail, "true")
-            if each.recover:
+        if each.recover:
+            with _told_at(self._file, f"{place}.recover"):
                 self._mark(each.recover, None)
-        except (ApiError, UsageError) as error:
-            raise UsageError(f"{place}: {error}") from None
         if each.restart:
             self.cluster.restart()
         if each.binds is not None:
@@ -196,17 +191,21 @@ class Stage:
     def _mark(self, node: str, value: str | None) -> None:
         self.cluster.patch(NODES, "", node, {"metadata": {"annotations": {FAIL: value}}})
 
-    def _heard(self, resource: Resource, obj: Object, gone: bool) -> None:
-        if resource != PODS or not isinstance(obj, Pod):
-            return
-        now = round(self.cluster.elapsed, 3)
-        result = self._pods.get(obj.uid)
-        if result is None:
-            result = self._pods[obj.uid] = PodResult(obj.namespace, obj.name, created=now)
-        result.phase, result.gone = obj.status.phase, gone
-        if obj.spec.node_name and result.bound < 0:
-            result.node, result.bound = obj.spec.node_name, now
-        if obj.status.phase == "Running" and result.started < 0:
-            result.started = now
-        if (obj.finished or gone) and result.ended < 0:
-            result.ended = now
+
+def check_manifest(document: Document) -> None:
+    """That an object has the shape of one.  UsageError says what is missing."""
+    for name in ("apiVersion", "kind"):
+        if not isinstance(document.get(name), str):
+            raise UsageError(f"{name}: want a text, got {document.get(name)!r:.60}")
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name", metadata.get("generateName")), str):
+        raise UsageError("metadata.name: want a text")
+
+
+@contextmanager
+def _told_at(file: YamlText, path: str, document: int = 0) -> Iterator[None]:
+    """What is wrong inside is told with the place in the file."""
+    try:
+        yield
+    except (ApiError, UsageError) as error:
+        raise file.error(path, " ".join(str(error).split()), document) from None

@@ -32,33 +32,3 @@ def evenness(amounts: Iterable[float]) -> float:
     values = [amount for amount in amounts if amount >= 0]
     squares = sum(value * value for value in values)
     return round(sum(values) ** 2 / (len(values) * squares), 4) if squares else 1.0
-
-
-class Curve:
-    """A number that changes at certain times."""
-
-    def __init__(self) -> None:
-        self._times: list[float] = [0.0]
-        self._values: list[float] = [0.0]
-        self._integral = 0.0
-
-    @property
-    def value(self) -> float:
-        return self._values[-1]
-
-    def add(self, time: float, change: float) -> None:
-        self._integral += self._values[-1] * (time - self._times[-1])
-        value = self._values[-1] + change
-        if time == self._times[-1]:
-            self._values[-1] = value
-        else:
-            self._times.append(time)
-            self._values.append(value)
-
-    def integral(self, until: float) -> float:
-        return self._integral + self._values[-1] * (until - self._times[-1])
-
-    def sampled(self, times: Sequence[float]) -> list[float]:
-        """The values at rising times."""
-        places = np.searchsorted(np.asarray(self._times), np.asarray(times), side="right") - 1
-        return [self._values[place] for place in places.tolist()]

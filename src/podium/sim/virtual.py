@@ -84,13 +84,15 @@ class VirtualCluster:
         quiet: bool = False,
         period: float = PERIOD,
         turns: int | None = None,
+        begin: float = BEGIN,
     ) -> None:
         """`controllers` are the built-in ones and those of the dialects; a replay of bare pods needs none.
 
         A `quiet` scheduler writes no words on objects, only what it does.  `period` is the scheduler's;
-        `turns` limits how often it looks, until it is restarted: with none it is held.
+        `turns` limits how often it looks, until it is restarted: with none it is held.  The clock starts at
+        `begin`.
         """
-        self.now = BEGIN
+        self.now = self._begin = begin
         self.listeners: list[Listener] = []
         self.refused = 0  # writes that the API did not take
         self.bind_trouble: BindTrouble | None = None  # what binds meet on their way
@@ -146,9 +148,14 @@ class VirtualCluster:
             self._machine.synced(resource)
 
     @property
+    def resources(self) -> frozenset[Resource]:
+        """What anybody in the cluster looks at."""
+        return frozenset(self._positions)
+
+    @property
     def elapsed(self) -> float:
         """Seconds of virtual time since the beginning."""
-        return self.now - BEGIN
+        return self.now - self._begin
 
     @property
     def digest(self) -> str:
@@ -160,7 +167,7 @@ class VirtualCluster:
     def at(self, seconds: float, event: Event) -> None:
         """Something happens so many seconds after the beginning; what is due at once happens in this order."""
         self._events += 1
-        heapq.heappush(self._heap, (BEGIN + seconds, self._events, event))
+        heapq.heappush(self._heap, (self._begin + seconds, self._events, event))
 
     def apply(self, document: Document) -> None:
         """Creates an object.  ApiError is the API's own."""
@@ -168,6 +175,15 @@ class VirtualCluster:
         metadata = document.get("metadata") or {}
         namespace = metadata.get("namespace", "default") if resource.namespaced else ""
         self._write(Create(resource, namespace, document))
+
+    def put(self, resource: Resource, document: Document) -> None:
+        """Puts an object there as it is, with identity and status, as if it had always been there."""
+        kind = self._api.registry.find(resource.group, resource.version, resource.plural)
+        if kind is None:
+            raise UsageError(f"there is no kind {resource.kind!r} of {resource.api_version!r}")
+        metadata = document["metadata"]
+        old = self._store.get(kind.storage, metadata.get("namespace", ""), metadata["name"])
+        self._store.put(kind.storage, document, old)
 
     def served(self, api_version: str, kind: str) -> Resource:
         """The resource of a kind.  UsageError if there is none."""
@@ -199,7 +215,7 @@ class VirtualCluster:
 
     def run(self, until: float = math.inf) -> None:
         """Lets time pass until nothing is due any more, or so many seconds after the beginning."""
-        end = BEGIN + until
+        end = self._begin + until
         while True:
             self.settle()
             due = self._next_due()

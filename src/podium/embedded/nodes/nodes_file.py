@@ -14,10 +14,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
-import yaml
 
 from podium.embedded.nodes.addresses import MOST_NODES
 from podium.embedded.nodes.shapes import Shape
@@ -29,30 +28,34 @@ from podium.kube.names import (
     check_qualified_name,
 )
 from podium.kube.quantity import QuantityError, parse_units
+from podium.kube.yaml_files import YamlText
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def read_shapes(text: str, source: str) -> list[Shape]:
     """The groups that a nodes file describes.  `source` names the file in complaints."""
+    file = YamlText(text, source)
     try:
-        document = yaml.load(text, Loader=yaml.CSafeLoader)
-    except yaml.YAMLError as error:
-        raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
-    try:
-        shapes = msgspec.convert(document if document is not None else [], list[Shape])
+        shapes = msgspec.convert(file.documents[0] if file.documents else [], list[Shape])
     except msgspec.ValidationError as error:
-        raise UsageError(f"{source}: {error}") from None
+        raise file.invalid(error) from None
+    check_shapes(shapes, file, "$")
+    return shapes
+
+
+def check_shapes(shapes: Sequence[Shape], file: YamlText, path: str) -> None:
+    """What schemas do not say about the groups that stand at a path of a file."""
     names: set[str] = set()
     for index, shape in enumerate(shapes):
         complaint = check_shape(shape)
         if complaint:
-            raise UsageError(f"{source}: $[{index}].{complaint}")
+            field, _, told = complaint.partition(": ")
+            raise file.error(f"{path}[{index}].{field}", told)
         if shape.name in names:
-            raise UsageError(f"{source}: $[{index}].name: {shape.name!r} is used by two groups")
+            raise file.error(f"{path}[{index}].name", f"{shape.name!r} is used by two groups")
         names.add(shape.name)
-    check_count(shapes, source)
-    return shapes
+    check_count(shapes, file.source)
 
 
 def check_count(shapes: Iterable[Shape], source: str) -> None:

@@ -12,10 +12,11 @@ from pathlib import Path
 import msgspec
 
 from podium.core.constraints import WHOLE, DeviceRequest
+from podium.core.devices import MOST as MOST_DEVICES
 from podium.core.fragmentation import Shape
 from podium.errors import UsageError
 from podium.sim.traces.stream import Stream
-from podium.sim.traces.tables import Line, read_table
+from podium.sim.traces.tables import MOST, Line, read_table
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
@@ -72,11 +73,11 @@ def read_nodes(path: Path) -> list[GpuNode]:
 
 
 def _read_node(line: Line) -> GpuNode:
-    devices = line.whole("gpu")
+    devices = line.whole("gpu", most=MOST_DEVICES)
     return GpuNode(
         name=line.text("sn"),
         cpu=line.whole("cpu_milli"),
-        memory=line.whole("memory_mib") * _MIB,
+        memory=line.whole("memory_mib", most=MOST / _MIB) * _MIB,
         devices=devices,
         model=line.text("model", None if devices else ""),
     )
@@ -96,7 +97,7 @@ def read_pods(path: Path, models: Container[str]) -> list[GpuPod]:
 def _read_pod(line: Line, models: Container[str]) -> GpuPod:
     for column in ("creation_time", "deletion_time", "scheduled_time"):
         line.number_of(column, 0)  # not used, but a list in which they are wrong is broken
-    count, share = line.whole("num_gpu"), line.whole("gpu_milli")
+    count, share = line.whole("num_gpu", most=MOST_DEVICES), line.whole("gpu_milli")
     devices = None
     if count:
         if not 0 < share <= WHOLE:
@@ -108,7 +109,9 @@ def _read_pod(line: Line, models: Container[str]) -> GpuPod:
         if unknown:
             raise line.error("gpu_spec", f"no node has the GPU model {unknown[0]!r}")
         devices = DeviceRequest(count, share, named)
-    return GpuPod(line.text("name"), line.whole("cpu_milli"), line.whole("memory_mib") * _MIB, devices)
+    return GpuPod(
+        line.text("name"), line.whole("cpu_milli"), line.whole("memory_mib", most=MOST / _MIB) * _MIB, devices
+    )
 
 
 def arrivals(pods: list[GpuPod], nodes: list[GpuNode], load: float, seed: int) -> Arrivals:

@@ -12,10 +12,12 @@ import re
 from pathlib import Path
 
 from podium.sim.jobs import Job
-from podium.sim.traces.tables import Line, read_table
+from podium.sim.traces.tables import MOST, Line, read_table
 
 COLUMNS = ("job", "submit_time", "duration")
 _MIB = 1 << 20
+_MOST_PODS = 100_000
+_MOST_PRIORITY = 10**9  # of the API
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,48}[a-z0-9])?")
 
 
@@ -39,14 +41,14 @@ def _read_job(line: Line) -> Job:
         raise line.error("queue", f"want a name of small letters, digits and dashes, at most 50, got {queue!r}")
     job = Job(
         name=name,
-        arrival=line.number_of("submit_time"),
-        duration=line.number_of("duration"),
-        pods=line.whole("pods", 1),
-        gpus=line.whole("gpus", 0),
+        arrival=line.seconds("submit_time"),
+        duration=line.seconds("duration"),
+        pods=line.whole("pods", 1, _MOST_PODS),
+        gpus=line.whole("gpus", 0, _MOST_PODS),
         cpu=line.whole("cpu_milli", 0),
-        memory=line.whole("memory_mib", 0) * _MIB,
+        memory=line.whole("memory_mib", 0, MOST / _MIB) * _MIB,
         queue=queue,
-        priority=line.whole("priority", 0),
+        priority=line.whole("priority", 0, _MOST_PRIORITY),
     )
     if not job.pods:
         raise line.error("pods", "want at least one pod, got 0")

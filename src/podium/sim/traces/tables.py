@@ -6,11 +6,19 @@ Whatever is wrong is one sentence that names the file, the line and the column.
 from __future__ import annotations
 
 import csv
+import io
 import math
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from podium.errors import UsageError
+
+# Beyond these a number is a mistake: thirty years in seconds, and 10^15 of anything.
+MOST_SECONDS = 1e9
+MOST = 1e15
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class Line:
@@ -35,26 +43,29 @@ class Line:
             raise self.error(column, "it is empty")
         return default
 
-    def number_of(self, column: str, default: float | None = None) -> float:
-        """A number that is not negative."""
+    def seconds(self, column: str, default: float | None = None) -> float:
+        """A time in seconds."""
+        return self.number_of(column, default, most=MOST_SECONDS)
+
+    def number_of(self, column: str, default: float | None = None, most: float = MOST) -> float:
+        """A number that is not negative, and not larger than anything can be."""
         value = self._cells.get(column, "").strip()
         if not value and default is not None:
             return default
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            raise self.error(column, f"want a number, got {value!r}")
+        number = float(value) if _NUMBER.fullmatch(value) else math.nan
+        if math.isnan(number):
+            raise self.error(column, f"want a number, got {value[:40]!r}")
         if number < 0:
-            raise self.error(column, f"want a number that is not negative, got {value}")
+            raise self.error(column, f"want a number that is not negative, got {value[:40]}")
+        if number > most:
+            raise self.error(column, f"want at most {most:,.0f}, got {value[:40]}")
         return number
 
-    def whole(self, column: str, default: int | None = None) -> int:
+    def whole(self, column: str, default: int | None = None, most: float = MOST) -> int:
         """A whole number that is not negative."""
-        number = self.number_of(column, default)
+        number = self.number_of(column, default, most)
         if number != int(number):
-            raise self.error(column, f"want a whole number, got {self._cells[column].strip()}")
+            raise self.error(column, f"want a whole number, got {self._cells[column].strip()[:40]}")
         return int(number)
 
     def error(self, column: str, complaint: str) -> UsageError:
@@ -64,24 +75,32 @@ class Line:
 def read_table(path: Path, required: Iterable[str]) -> Iterator[Line]:
     """The lines of a file that has at least these columns, and at least one line."""
     try:
-        file = path.open(newline="", encoding="utf-8")
+        text = path.read_bytes().decode()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    with file:
-        yield from _lines(path, csv.reader(file, strict=True), tuple(required))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}, {no_text(error)}") from None
+    yield from _lines(path, csv.reader(io.StringIO(text, newline=""), strict=True), tuple(required))
+
+
+def no_text(error: UnicodeDecodeError) -> str:
+    """Where a file stops being text."""
+    before = error.object[: error.start]
+    column = error.start - before.rfind(b"\n")
+    return f"line {before.count(10) + 1}, column {column}: it is no text: a byte {error.object[error.start]:#04x}"
 
 
 def _lines(path: Path, reader: csv._reader, required: tuple[str, ...]) -> Iterator[Line]:  # type: ignore[name-defined]
+    wanted = ", ".join(required)
     try:
         header = [name.strip() for name in next(reader, ())]
-        if not header:
-            raise UsageError(f"{path}, line 1: the file is empty; want a header with {', '.join(required)}")
+        if not any(header):
+            raise UsageError(f"{path}, line 1, column {required[0]}: there is no header; want {wanted}")
         missing = [name for name in required if name not in header]
         if missing:
             told = ", ".join(header)
-            raise UsageError(
-                f"{path}, line 1, column {missing[0]}: it is missing; want {', '.join(required)}, got {told}"
-            )
+            told = told if told.isprintable() and len(told) <= 200 else f"{told[:100]!r}..."
+            raise UsageError(f"{path}, line 1, column {missing[0]}: it is missing; want {wanted}, got {told}")
         empty = True
         for cells in reader:
             if not cells:
@@ -99,8 +118,6 @@ def _lines(path: Path, reader: csv._reader, required: tuple[str, ...]) -> Iterat
             empty = False
             yield Line(path, reader.line_num, dict(zip(header, cells, strict=True)))
         if empty:
-            raise UsageError(f"{path}, line 2: there is nothing below the header")
+            raise UsageError(f"{path}, line 2, column {required[0]}: there is nothing below the header")
     except csv.Error as error:
-        raise UsageError(f"{path}, line {reader.line_num}: it is no CSV: {error}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}, line {reader.line_num + 1}: it is no text") from None
+        raise UsageError(f"{path}, line {max(1, reader.line_num)}, column 1: it is no CSV: {error}") from None

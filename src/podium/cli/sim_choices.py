@@ -1,0 +1,152 @@
+"""What `podium sim` was told, as the runs that it asks for: every combination of profiles, nodes and queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from podium.cli.sim_options import DEFAULTS, OF_A_CLUSTER
+from podium.core.profile import Profile
+from podium.embedded.nodes.nodes_file import check_count, read_shapes
+from podium.embedded.nodes.shapes import Shape
+from podium.runtime.configuration import default_profiles, load_profiles, read_file
+from podium.sim.jobs import SCHEDULER
+from podium.sim.policies import POLICIES, policy
+from podium.sim.presets import PRESETS, preset
+from podium.sim.replay import QueueShape
+from podium.sim.runs import Question, Trace
+from podium.sim.snapshot import Snapshot
+
+Told = dict[str, Any]
+Queues = tuple[QueueShape, ...]
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """One run: what it is called beside others, the profile by its name, and the question."""
+
+    label: str
+    profile_name: str
+    profile: Profile
+    question: Question
+
+
+def choices(told: Told, snapshot: Snapshot | None) -> list[Choice]:
+    """All runs, in the order in which they were asked for."""
+    profiles = list(_profiles(told))
+    nodes = list(dict.fromkeys(told["nodes"])) or [""]
+    queues = alternatives(told["queues"])
+    found = []
+    for some_nodes, some_queues in product(nodes, queues):
+        question = _question(told, some_nodes, some_queues, snapshot)
+        for name, profile in profiles:
+            parts = [name] if len(profiles) > 1 else []
+            parts += [_nodes_label(some_nodes, snapshot)] if len(nodes) > 1 else []
+            parts += [_queues_label(some_queues)] if len(queues) > 1 else []
+            found.append(Choice(", ".join(parts) or name, name, profile, question))
+    return found
+
+
+def _nodes_label(nodes: str, snapshot: Snapshot | None) -> str:
+    more = "more " if snapshot is not None else ""
+    return f"{nodes} {more}nodes" if nodes.isdigit() else Path(nodes).name
+
+
+def _queues_label(queues: Queues) -> str:
+    return " ".join(f"{queue.name}={queue.weight}" for queue in queues)
+
+
+# --- queues ------------------------------------------------------------------------------------------------------
+
+
+def alternatives(texts: Sequence[str]) -> list[Queues]:
+    """The settings of queues that are asked for: those that name the same queues are alternatives of each other.
+
+    `a=1`, `a=3` and `b=2` are two settings, a=1 b=2 and a=3 b=2; `a=1,b=3` and `a=3,b=1` are two as well.
+    """
+    by_names: dict[tuple[str, ...], dict[Queues, None]] = {}
+    for text in texts:
+        read = tuple(_queue(part, text) for part in text.split(","))
+        names = tuple(sorted(queue.name for queue in read))
+        if len(set(names)) < len(names):
+            raise click.UsageError(f"--queue: {text!r} names a queue twice")
+        by_names.setdefault(names, {})[read] = None
+    owners: dict[str, tuple[str, ...]] = {}
+    for names in by_names:
+        for name in names:
+            if name in owners:
+                raise click.UsageError(
+                    f"--queue: the queue {name} stands together with {' and '.join(_others(owners[name], name))} "
+                    f"once and with {' and '.join(_others(names, name))} once; name the same queues each time"
+                )
+            owners[name] = names
+    return [tuple(queue for part in parts for queue in part) for parts in product(*by_names.values())]
+
+
+def _others(names: tuple[str, ...], name: str) -> list[str]:
+    return [other for other in names if other != name] or ["none"]
+
+
+def _queue(text: str, whole: str) -> QueueShape:
+    name, _, weight = text.strip().partition("=")
+    if not name or not weight.isdigit() or not 0 < int(weight) <= 1_000_000:
+        raise click.UsageError(f"--queue: want NAME=WEIGHT with a weight of at least 1, got {whole!r}")
+    return QueueShape(name, int(weight))
+
+
+# --- profiles ----------------------------------------------------------------------------------------------------
+
+
+def _profiles(told: Told) -> Iterator[tuple[str, Profile]]:
+    """The profiles that are asked for, by the names they were asked for."""
+    built_in = default_profiles()
+    default = OF_A_CLUSTER if told["from_cluster"] else DEFAULTS[told["trace"]]
+    for name in dict.fromkeys(told["profiles"] or (() if told["configs"] else (default,))):
+        if name in POLICIES:
+            yield name, policy(name, told["seed"])
+        elif name in PRESETS:
+            yield name, preset(name)
+        elif name in built_in:
+            yield name, built_in[name]
+        else:
+            known = ", ".join(sorted({*POLICIES, *PRESETS, *built_in}))
+            raise click.UsageError(f"--profile: there is no profile {name!r}; there are {known}")
+    for path in dict.fromkeys(told["configs"]):
+        yield str(path), load_profiles(path, (SCHEDULER,))[SCHEDULER]
+
+
+# --- the question ------------------------------------------------------------------------------------------------
+
+
+def _question(told: Told, nodes: str, queues: Queues, snapshot: Snapshot | None) -> Question:
+    trace = Trace.CLUSTER if snapshot is not None else Trace(told["trace"])
+    shapes: tuple[Shape, ...] = ()
+    file: Path | None = None
+    more = 0
+    if nodes and trace is Trace.OPENB:
+        file = Path(nodes)
+    elif nodes.isdigit() and trace is Trace.CLUSTER:
+        more = int(nodes)
+        check_count((Shape(count=more),), "--nodes")
+    elif nodes.isdigit():
+        shapes = (Shape(count=int(nodes), gpus=told["gpus_per_node"]),)
+        check_count(shapes, "--nodes")
+    elif nodes:
+        shapes = tuple(read_shapes(read_file(Path(nodes)), nodes))
+    return Question(
+        trace=trace,
+        pods=told["pods"],
+        nodes_file=file,
+        shapes=shapes,
+        more_nodes=more,
+        queues=queues,
+        split=told["split"],
+        load=told["load"],
+        seed=told["seed"],
+        snapshot=snapshot,
+        assume_seconds=told["assume_seconds"],
+    )

@@ -1,0 +1,199 @@
+"""Whatever is wrong with what a user gives: one sentence with file, line and column, and exit code 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.cli.main import run as podium
+
+JOBS = "job_id,num_gpu,submit_time,duration\n"
+TABLE = "job,submit_time,duration,pods,gpus\n"
+PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn,8000,1024,2,T4\n"
+APPLY = "events:\n- at: 0\n  apply:\n  - "
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, image: i}]}}"
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What a command says that was given something wrong."""
+    assert podium(["sim", *arguments]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.count("\n") == 1
+    assert "Traceback" not in output.err
+    return output.err.removeprefix("podium: ").strip()
+
+
+TRACES = [
+    # what is wrong, the kind of trace, its content, and what is said behind the file's name
+    (
+        "empty",
+        "muri",
+        "",
+        "line 1, column job_id: there is no header; want job_id, num_gpu, submit_time, duration",
+    ),
+    ("blank lines", "muri", "\n\n", "line 1, column job_id: there is no header"),
+    ("header alone", "muri", JOBS, "line 2, column job_id: there is nothing below the header"),
+    ("missing column", "muri", "job_id,num_gpu\n1,2\n", "line 1, column submit_time: it is missing"),
+    (
+        "negative time",
+        "muri",
+        JOBS + "1,1,-5,10\n",
+        "line 2, column submit_time: want a number that is not negative",
+    ),
+    ("half a line", "muri", JOBS + "1,1,0,10\n2,1\n", "line 3, column submit_time: the line ends before it"),
+    ("too long a line", "muri", JOBS + "1,1,0,10,9\n", "line 2, column 5: the header has 4 columns"),
+    ("half a number", "muri", JOBS + "1,1,0,1e\n", "line 2, column duration: want a number, got '1e'"),
+    (
+        "infinite",
+        "muri",
+        JOBS + "1,1,0,1e400\n",
+        "line 2, column duration: want at most 1,000,000,000,000, got 1e400",
+    ),
+    ("not a number", "muri", JOBS + "1,1,nan,10\n", "line 2, column submit_time: want a number, got 'nan'"),
+    ("infinity", "muri", JOBS + "1,1,inf,10\n", "line 2, column submit_time: want a number, got 'inf'"),
+    ("no plain digits", "muri", JOBS + "1,1,1_0,10\n", "line 2, column submit_time: want a number, got '1_0'"),
+    ("absurd size", "muri", JOBS + "1,1e15,0,10\n", "line 2, column num_gpu: want at most 100,000, got 1e15"),
+    ("absurd id", "muri", JOBS + "1e300,1,0,10\n", "line 2, column job_id: want at most"),
+    ("broken size", "muri", JOBS + "1,1.5,0,10\n", "line 2, column num_gpu: want a whole number, got 1.5"),
+    ("twice", "muri", JOBS + "1,1,0,10\n1,1,0,10\n", "line 3, column job_id: there are two jobs of the number 1"),
+    ("open quote", "muri", JOBS + '1,1,"0,10\n', "line 2, column 1: it is no CSV: unexpected end of data"),
+    ("zero bytes", "muri", JOBS + "\0\0\0,1\n", "line 2, column"),
+    ("another file", "muri", "%PDF-1.7\n", "line 1, column job_id: it is missing"),
+    (
+        "csv: twice",
+        "csv",
+        TABLE + "a,0,1,1,1\na,0,1,1,1\n",
+        "line 3, column job: there are two jobs of the name a",
+    ),
+    ("csv: bad name", "csv", TABLE + "A b,0,1,1,1\n", "line 2, column job: want a name of small letters"),
+    ("csv: many pods", "csv", TABLE + "a,0,1,1e9,1\n", "line 2, column pods: want at most 100,000, got 1e9"),
+    ("csv: endless", "csv", TABLE + "a,0,1e10,1,1\n", "line 2, column duration: want at most 1,000,000,000"),
+    (
+        "csv: unknown queue",
+        "csv",
+        "job,submit_time,duration,gpus,queue\na,0,1,1,red\n",
+        "job a names the queue 'red', which is not there",
+    ),
+    (
+        "unknown model",
+        "openb",
+        PODS + "a,1,1,1,500,H9\n",
+        "line 2, column gpu_spec: no node has the GPU model 'H9'",
+    ),
+    ("openb: half", "openb", PODS + "a,1,1\n", "line 2, column num_gpu: the line ends before it"),
+    ("openb: GPUs", "openb", PODS + "a,1,1,1e5,1000,\n", "line 2, column num_gpu: want at most 256, got 1e5"),
+    ("openb: memory", "openb", PODS + "a,1,1e300,1,1000,\n", "line 2, column memory_mib: want at most"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "complaint"), [case[1:] for case in TRACES], ids=[c[0] for c in TRACES])
+def test_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, text: str, complaint: str) -> None:
+    file, nodes = tmp_path / "trace.csv", tmp_path / "nodes.csv"
+    file.write_bytes(text.encode())
+    nodes.write_text(NODES)
+    said = told(
+        capsys, "run", "--trace", kind, "--pods", str(file), "--nodes", str(nodes) if kind == "openb" else "2"
+    )
+    assert complaint in said
+    assert said.startswith(str(file)) or "queue" in said
+
+
+@pytest.mark.parametrize("kind", ["muri", "csv", "openb", "scenario"])
+def test_what_is_no_text_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    file, nodes = tmp_path / "picture.png", tmp_path / "nodes.csv"
+    file.write_bytes(b"ab\nc\x89PNG\r\n\x1a\n\0\0")
+    nodes.write_text(NODES)
+    more = ("--nodes", str(nodes)) if kind == "openb" else ("--nodes", "2") if kind != "scenario" else ()
+    said = told(capsys, "run", "--trace", kind, "--pods", str(file), *more)
+    assert said == f"{file}, line 2, column 2: it is no text: a byte 0x89"
+    assert told(capsys, "run", "--trace", kind, "--pods", str(tmp_path), *more) == (
+        f"{tmp_path} cannot be read: Is a directory"
+    )
+    none = tmp_path / "none"
+    assert told(capsys, "run", "--trace", kind, "--pods", str(none), *more).startswith(
+        f"{none} cannot be read: No such"
+    )
+
+
+SCENARIOS = [
+    ("empty", "", "line 1, column 1: a scenario is one YAML document with nodes and events, got 0"),
+    ("two documents", "nodes: []\n---\nnodes: []\n", "line 3, column 1: a scenario is one YAML document"),
+    ("half a list", "nodes: [\n", "line 2, column 1: it is not YAML:"),
+    ("tabs", "nodes:\n\t- {}\n", "line 2, column 1: it is not YAML: found character that"),
+    ("control character", "nodes: \x07\n", "line 1, column 8: it is not YAML:"),
+    ("a list", "- 1\n", "line 1, column 1: Expected `object`, got `array`"),
+    ("unknown field", "nodes: []\nevent: []\n", "line 1, column 1: Object contains unknown"),
+    ("unknown action", "events:\n- {at: 1, explode: true}\n", "column 3: events[0]: Object contains unknown"),
+    ("no time", "events:\n- {apply: []}\n", "line 2, column 3: events[0]: Object missing required field `at`"),
+    ("negative time", "events:\n- at: -1\n  restart: true\n", "column 7: events[0].at: want seconds from 0"),
+    ("no number", "events:\n- at: soon\n", "line 2, column 7: events[0].at: Expected `float`, got `str`"),
+    ("infinite time", "events:\n- at: .inf\n", "column 7: events[0].at: want seconds from 0 to 1,000,000,000"),
+    ("not a number", "events:\n- at: .nan\n", "line 2, column 7: events[0].at: want seconds from 0"),
+    ("endless", "until: 1.0e+300\n", "line 1, column 8: until: want seconds from 0"),
+    ("many nodes", "nodes:\n- {count: 1000000}\n", "1000000 nodes are more than the 32768 that can be simulated"),
+    ("negative nodes", "nodes:\n- {count: -1}\n", "line 2, column 11: nodes[0].count: -1 is less than 0"),
+    ("bad quantity", "nodes:\n- name: a\n  cpu: much\n", "line 3, column 8: nodes[0].cpu:"),
+    ("equal groups", "nodes:\n- name: a\n- name: a\n", "line 3, column 9: nodes[1].name: 'a' is used by two"),
+    ("unknown kind", APPLY + "{apiVersion: v9, kind: Nothing, metadata: {name: a}}\n",
+     "line 4, column 5: events[0].apply[0]: there is no kind 'Nothing' of 'v9'"),
+    ("no kind", APPLY + "{apiVersion: v1}\n",
+     "line 4, column 5: events[0].apply[0]: kind: want a text, got None"),
+    ("no name", APPLY + "{apiVersion: v1, kind: Pod}\n", "metadata.name: want a text"),
+    ("metadata is a number", APPLY + "{apiVersion: v1, kind: Pod, metadata: 5}\n",
+     "line 4, column 5: events[0].apply[0]: metadata.name: want a text"),
+    ("no object", "events:\n- at: 0\n  apply: [5]\n", "line 3, column 11: events[0].apply[0]: Expected `object`"),
+    ("empty spec", APPLY + "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}\n",
+     "spec.containers"),
+    ("equal names", f"{APPLY}{POD}\n  - {POD}\n", "line 5, column 5: events[0].apply[1]:"),
+    ("binds beyond all", "events:\n- {at: 0, binds: {fail: 2}}\n",
+     "line 2, column 24: events[0].binds.fail: want a part from 0 to 1, got 2"),
+    ("binds into the past", "events:\n- {at: 0, binds: {seconds: -1}}\n", "binds.seconds: want none or more, got -1"),
+    ("no file", "events:\n- at: 0\n  file: none.yaml\n", "line 3, column 9: events[0].file:"),
+    ("list in a file", "events:\n- at: 0\n  file: list.yaml\n", "list.yaml, line 1, column 1: want an object"),
+    ("unknown node", "events:\n- {at: 0, fail: nowhere}\n", "line 2, column 17: events[0].fail:"),
+    ("unknown target", "events:\n- at: 0\n  delete: {apiVersion: v9, kind: X, name: a}\n",
+     "line 3, column 11: events[0].delete: there is no kind 'X'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "complaint"), [case[1:] for case in SCENARIOS], ids=[c[0] for c in SCENARIOS])
+def test_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, complaint: str) -> None:
+    file = tmp_path / "scenario.yaml"
+    file.write_text(text)
+    (tmp_path / "list.yaml").write_text("- 1\n")
+    said = told(capsys, "run", "--trace", "scenario", "--pods", str(file))
+    assert complaint in said
+    assert said.startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (("--nodes", "1e400"), "1e400 cannot be read: No such file"),
+        (("--nodes", "99999999999"), "--nodes: 99999999999 nodes are more than the 32768"),
+        (("--nodes", "2", "--load", "nan"), "--load"),
+        (("--nodes", "2", "--load", "1e400"), "--load"),
+        (("--nodes", "2", "--load", "-1"), "--load"),
+        (("--nodes", "2", "--seed", "-1"), "--seed"),
+        (("--nodes", "2", "--queue", "a=0"), "want NAME=WEIGHT with a weight of at least 1"),
+        (("--nodes", "2", "--queue", "a=1e9"), "want NAME=WEIGHT"),
+        (("--nodes", "2", "--queue", "A=1"), "the queue 'A' cannot be made"),
+        (("--nodes", "bad.yaml"), "bad.yaml, line 1, column 10: [0].count: Expected `int`, got `str`"),
+        (("--nodes", "2", "--config", "broken.yaml"), "broken.yaml, line 2, column 1: it is not YAML"),
+    ],
+)
+def test_options(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    more: tuple[str, ...],
+    complaint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("jobs.csv").write_text(JOBS + "1,1,0,1000\n")
+    Path("bad.yaml").write_text("[{count: many}]\n")
+    Path("broken.yaml").write_text("tiers: [\n")
+    assert complaint in told(capsys, "run", "--trace", "muri", "--pods", "jobs.csv", *more)
