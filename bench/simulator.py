@@ -56,7 +56,7 @@ def measure(count: int, nodes: int) -> tuple[float, float, int]:
     began = time.process_time()
     result = replay(line, [Shape(name="node", count=nodes, gpus=GPUS)], default_profiles()["volcano"])
     seconds = time.process_time() - began
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, result.unfinished
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, result.figures.unfinished
 
 
 def main() -> int:
