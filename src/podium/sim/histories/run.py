@@ -83,6 +83,8 @@ def run_history(number: int, seed: int, profiles: Mapping[str, Profile]) -> Resu
             raise Violation("I7", f"something was logged as an error: {heard.said[0]}", stage.elapsed)
     except Violation as broken:
         rule, violation, trace = broken.rule, str(broken), tuple(stage.trace)
+    except Exception as error:  # whoever it was would have ended there
+        rule, violation, trace = "I7", f"I7 at {stage.elapsed:.3f} s: {error!r} was raised", tuple(stage.trace)
     finally:
         logger.removeHandler(heard)
     return Result(

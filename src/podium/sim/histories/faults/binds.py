@@ -8,7 +8,8 @@ from podium.errors import ApiError, TransportError
 from podium.sim.binds import failure
 from podium.sim.draw import Draw
 from podium.sim.histories.fault import Fault
-from podium.sim.histories.stage import Watcher
+from podium.sim.histories.faults.crashes import Behind
+from podium.sim.histories.stage import SCHEDULER, Watcher
 from podium.sim.histories.wire import Call, Trouble
 
 _LIKELY = 0.3
@@ -39,6 +40,8 @@ class LostAnswers(Fault):
         self._lossy = Lossy(self.draw)
         self._asked = Asked(self._lossy)
         self.stage.wire.troubles.append(self._lossy)
+        # The watch is too late to be of help: the pod has to be asked.
+        self.stage.wire.troubles.append(Behind(SCHEDULER, 4.0))
         self.stage.watchers.append(self._asked)
 
     def verify(self) -> None:
