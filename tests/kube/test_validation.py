@@ -22,6 +22,7 @@ from podium.kube.validation import (
     validate_pod_template,
     validate_update,
 )
+from podium.kube.validation.pod_update import check_pod_update
 
 Document = dict[str, Any]
 
@@ -278,3 +279,13 @@ def test_no_well_typed_object_breaks_defaulting_or_validation(resource: Resource
     other["metadata"] = old["metadata"]
     defaults.default_object(resource, other)
     validate_update(resource, other, old)
+
+
+def test_an_empty_list_of_containers_is_none() -> None:
+    """A client that writes back what it read may leave out what is empty, or write it out."""
+    spec: dict[str, Any] = {"containers": [{"name": "c", "image": "a"}], "activeDeadlineSeconds": 9}
+    old: dict[str, Any] = {"metadata": {"name": "a", "namespace": "default"}, "spec": spec}
+    new = {**old, "spec": {**spec, "initContainers": [], "activeDeadlineSeconds": 8}}
+    errors: list[FieldError] = []
+    check_pod_update(errors, new, old)
+    assert not [error for error in errors if error.path == "spec"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
-import msgspec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -18,7 +17,7 @@ FORMS = ("table", "json", "csv", "html")
 SPLITS = ("turn", "size")
 
 
-class Output(msgspec.Struct, frozen=True):
+class Output(NamedTuple):
     """A form in which the figures are wanted, and where; without a file on stdout."""
 
     form: str

@@ -33,11 +33,13 @@ def check_pod_update(errors: Errors, new: Document, old: Document) -> None:
     # What is left must be equal when everything that may change is put back.
     restored = dict(after)
     for field in ("containers", "initContainers"):
-        if field in restored:
+        if after.get(field):
             restored[field] = [
                 {**container, "image": known.get("image")}
-                for container, known in zip(restored[field], before[field], strict=True)
+                for container, known in zip(after[field], before[field], strict=True)
             ]
+        else:
+            _put_back(restored, before, field)  # none is none, whether the field is empty or not there
     for field in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
         _put_back(restored, before, field)
     if before.get("terminationGracePeriodSeconds", 0) < 0 and after.get("terminationGracePeriodSeconds") == 1:

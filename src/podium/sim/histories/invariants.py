@@ -4,7 +4,8 @@
     I2  a pod is bound once, to the node that stands on it from then on
     I3  in the scheduler's model a pod that is not bound or being bound holds nothing; one that is holds its share
     I4  at rest a gang has no members bound, or its minimum; one that was whole may have lost some
-    I5  no bind gives a queue more than its capability, and the sums of queues are those of their tasks
+    I5  no bind gives a queue more than its capability, not counting what has to go or goes, and the sums of queues
+        are those of their tasks
     I6  the model is what the objects say that the scheduler has been told; at rest, what stands in the API
     I7  with nothing more coming, the cluster comes to rest, and a scheduler that starts anew finds nothing to do
     I8  the same seed gives the same history (see `run`)
@@ -60,6 +61,7 @@ class Invariants(Watcher):
         self._homes: dict[str, str] = {}  # where a pod was bound, by uid
         self._seen: dict[str, Seen] = {}  # by the uid of a pod under way
         self._requests: dict[str, Amounts] = {}
+        self._marked: set[str] = set()  # pods that were told that they have to go
         self._whole: set[str] = set()  # groups that have had their minimum bound
 
     def limit(self, limits: Mapping[str, Amounts]) -> None:
@@ -79,6 +81,8 @@ class Invariants(Watcher):
                 self._seen[uid] = Seen(node.uid, amounts(node.status.allocatable))
         elif call.errand == Errand.EVICT.value:
             self.evictions.setdefault(call.ticket.key[1], self._stage.elapsed)
+        elif call.errand == Errand.MARK.value:
+            self._marked.add(call.ticket.key[1])
 
     def written(self, resource: Resource, record: Record, gone: bool) -> None:
         if resource != PODS:
@@ -121,7 +125,9 @@ class Invariants(Watcher):
             return
         held: Counter[str] = Counter()
         for other in self._stage.pods.values():
-            if _holds(other) and not other.deleting and self._queue_of(other) == name:
+            # What has to go is no longer its queue's, as what goes already is not: nodes count it, queues do not.
+            going = other.deleting or other.uid in self._marked
+            if _holds(other) and not going and self._queue_of(other) == name:
                 held.update(self.asked(other))
         for resource, most in limit.items():
             if resource in asked and held[resource] > most:
@@ -154,8 +160,8 @@ class Invariants(Watcher):
             sent = under_way.get(uid)
             allowed: tuple[State, ...] = (state,)
             if sent is not None and state is State.PENDING:
-                allowed, node = (State.BINDING, State.BOUND), sent.node
-            elif uid in world.leaving and state in HOLDING:
+                allowed, state, node = (State.BINDING, State.BOUND), State.BINDING, sent.node
+            if uid in world.leaving and state in HOLDING:
                 allowed = (State.RELEASING,)
             if task.state not in allowed:
                 self._fail("I3", f"{pod.name} is {task.state.name} in the model, not {allowed[0].name}")
