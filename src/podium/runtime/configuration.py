@@ -32,7 +32,8 @@ tiers:
   - name: proportion
   - name: nodeorder
 """
-_PODIUM_DEFAULT = """
+# What both of podium's own profiles begin with; the plugins that choose among nodes come last.
+_OWN = """
 actions: "enqueue, allocate, backfill, gangpreempt, gangreclaim"
 tiers:
 - plugins:
@@ -47,6 +48,8 @@ tiers:
     enablePreemptable: false
   - name: predicates
   - name: capacity
+"""
+_PACKING = """
   - name: nodeorder
   - name: binpack
     arguments:
@@ -55,25 +58,11 @@ tiers:
       binpack.resources.nvidia.com/gpu: 5
 """
 # For clusters whose nodes share their GPUs: where a task goes is a matter of what it leaves of them.
-_GPU_DEFAULT = """
-actions: "enqueue, allocate, backfill, gangpreempt, gangreclaim"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-    enablePreemptable: false
-    enableReclaimable: false
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-    enablePreemptable: false
-  - name: predicates
-  - name: capacity
+_FILLING = """
   - name: gpufilling
 """
 
-DEFAULTS = {VOLCANO: _VOLCANO_DEFAULT, "podium": _PODIUM_DEFAULT, "podium-gpu": _GPU_DEFAULT}
+DEFAULTS = {VOLCANO: _VOLCANO_DEFAULT, "podium": _OWN + _PACKING, "podium-gpu": _OWN + _FILLING}
 
 
 def default_profiles(names: Iterable[str] = ()) -> dict[str, Profile]:
