@@ -10,24 +10,20 @@ A few requests a minute from probes and scrapers: a reader of lines is enough, a
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import socket
 from collections.abc import Callable
 
 import msgspec
 
 from podium.errors import UsageError
+from podium.runtime.listener import LOOPBACK, Listener
 
 log = logging.getLogger(__name__)
 
-LOOPBACK = "127.0.0.1"
 _HEADER_LIMIT = 16 * 1024
 _IDLE_SECONDS = 60.0
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _TEXT_TYPE = "text/plain; charset=utf-8"
-# How a client looks from here that is slow, gone, or does not speak HTTP.
-_NO_CLIENT = (OSError, ValueError, EOFError, TimeoutError, asyncio.LimitOverrunError, asyncio.CancelledError)
 _WORDS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
 
 
@@ -53,48 +49,24 @@ class Answers(msgspec.Struct, frozen=True):
 
 
 class Endpoints:
-    """One listener.  Use it as an async context manager."""
+    """Use it as an async context manager; `url` is known then."""
 
     def __init__(self, address: Address, answers: Answers) -> None:
         self._address = address
         self._answers = answers
-        self._server: asyncio.Server | None = None
-        self._clients: set[asyncio.Task[None]] = set()
+        flags = "--listen-address or --healthz-address"
+        self._listener = Listener(address.port, self._answer, flags=flags, longest_head=_HEADER_LIMIT)
         self.url = ""
 
     async def __aenter__(self) -> Endpoints:
         if self._address.elsewhere:
             log.warning("health and metrics are served on %s, not on %s", LOOPBACK, self._address.elsewhere)
-        try:
-            sock = socket.create_server((LOOPBACK, self._address.port))
-        except OSError as error:
-            raise UsageError(
-                f"cannot listen on {LOOPBACK}:{self._address.port}: {error.strerror}; "
-                "choose another port with --listen-address or --healthz-address (:0 takes a free one)"
-            ) from None
-        self._server = await asyncio.start_server(self._serve, sock=sock, limit=_HEADER_LIMIT)
-        self.url = f"http://{LOOPBACK}:{sock.getsockname()[1]}"
+        await self._listener.__aenter__()
+        self.url = f"http://{LOOPBACK}:{self._listener.port}"
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._server is not None:
-            self._server.close()
-        for task in self._clients:
-            task.cancel()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._clients.add(task)
-        try:
-            while await self._answer(reader, writer):
-                pass
-        except _NO_CLIENT:
-            return
-        finally:
-            self._clients.discard(task)
-            with contextlib.suppress(OSError):
-                writer.close()
+        await self._listener.__aexit__(*exc)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request; whether another one may follow."""

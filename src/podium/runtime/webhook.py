@@ -35,7 +35,8 @@ from podium.kube.observed import Observed
 from podium.kube.resources import Resource
 from podium.kube.transport import Transport
 from podium.runtime.driving import advice, drive
-from podium.runtime.endpoints import LOOPBACK, Address
+from podium.runtime.endpoints import Address
+from podium.runtime.listener import LOOPBACK
 from podium.runtime.webhook_server import HttpsServer
 
 log = logging.getLogger(__name__)

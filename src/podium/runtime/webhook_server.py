@@ -6,20 +6,15 @@ The one client is an API server that asks for each write of a few kinds; a reade
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
 import ssl
 from collections.abc import Callable
 
-from podium.errors import UsageError
-from podium.runtime.endpoints import LOOPBACK
+from podium.runtime.listener import Listener
 
 # A review carries an object and the one before it, which are 1.5 MiB each at the most.
 LARGEST_BODY = 8 * 1024 * 1024
 _HEADER_LIMIT = 64 * 1024
 _IDLE_SECONDS = 300.0
-# How a client looks from here that is slow, gone, or does not speak HTTP.
-_NO_CLIENT = (OSError, ValueError, EOFError, TimeoutError, asyncio.LimitOverrunError, asyncio.CancelledError)
 _WORDS = {200: "OK", 400: "Bad Request", 405: "Method Not Allowed", 413: "Content Too Large"}
 
 # From a path and a body to the answer; None when nobody can answer that.
@@ -27,46 +22,24 @@ Answer = Callable[[str, bytes], bytes | None]
 
 
 class HttpsServer:
-    """One listener.  Use it as an async context manager; `port` is known then."""
+    """Use it as an async context manager; `port` is known then."""
 
     def __init__(self, port: int, context: ssl.SSLContext, answer: Answer) -> None:
-        self.port = port
-        self._context = context
         self._answer = answer
-        self._server: asyncio.Server | None = None
-        self._clients: set[asyncio.Task[None]] = set()
+        self._listener = Listener(
+            port, self._one, flags="--listen-address", longest_head=_HEADER_LIMIT, context=context
+        )
+
+    @property
+    def port(self) -> int:
+        return self._listener.port
 
     async def __aenter__(self) -> HttpsServer:
-        try:
-            sock = socket.create_server((LOOPBACK, self.port))
-        except OSError as error:
-            raise UsageError(
-                f"cannot listen on {LOOPBACK}:{self.port}: {error.strerror}; "
-                "choose another port with --listen-address (:0 takes a free one)"
-            ) from None
-        self.port = sock.getsockname()[1]
-        self._server = await asyncio.start_server(self._serve, sock=sock, limit=_HEADER_LIMIT, ssl=self._context)
+        await self._listener.__aenter__()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._server is not None:
-            self._server.close()
-        for task in self._clients:
-            task.cancel()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._clients.add(task)
-        try:
-            while await self._one(reader, writer):
-                pass
-        except _NO_CLIENT:
-            return
-        finally:
-            self._clients.discard(task)
-            with contextlib.suppress(OSError):
-                writer.close()
+        await self._listener.__aexit__(*exc)
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request; whether another one may follow."""
