@@ -9,39 +9,7 @@ import yaml
 
 from podium.core.profile import read_profile
 from podium.errors import UsageError
-
-BUILT_IN = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"""
-
-HELM = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-    enablePreemptable: false
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-    enablePreemptable: false
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-  - name: binpack
-"""
+from tests.volcano_files import BUILT_IN, HELM
 
 OLD = """
 actions: "reserve, elect, enqueue, allocate, backfill"

@@ -17,39 +17,7 @@ from podium.kube.resources import LEASES, PODS
 from tests.controlplane.fixtures import ensure_real
 from tests.controlplane.server import ControlPlane
 from tests.stories.field import Field, field
-
-# As they are shipped: the scheduler's own, and that of the chart.
-DEFAULT = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"""
-CHART = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-    enablePreemptable: false
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-    enablePreemptable: false
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-  - name: binpack
-"""
+from tests.volcano_files import BUILT_IN, HELM
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +59,7 @@ async def test_one_turn_and_its_results(plane: ControlPlane, tmp_path: Path) -> 
         assert done.returncode == 0, done.stderr
         assert "`podium crds | kubectl apply -f -` installs it" in done.stderr
         await cluster.prepare(2)
-        for text in (DEFAULT, CHART):
+        for text in (BUILT_IN, HELM):
             file = tmp_path / "volcano-scheduler.conf"
             file.write_text(text)
             await make(cluster, "fits", 3)
