@@ -13,7 +13,7 @@ import random
 import subprocess
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -184,8 +184,19 @@ class Crowd:
             running = [p["metadata"]["name"] for p in pods if p["status"]["phase"] not in ("Succeeded", "Failed")]
             if not late and not running:
                 return found
-            assert time.monotonic() < deadline, f"not at their end: {late}; still there: {running}"
+            assert time.monotonic() < deadline, (
+                f"not at their end: {late}; still there: {running}; {self._told_of(late, jobs, pods)}"
+            )
             await asyncio.sleep(0.5)
+
+
+    def _told_of(self, names: Collection[str], jobs: Mapping[str, Document], pods: list[Document]) -> str:
+        """All that the server knows of Jobs that are late, for whoever has to find out why."""
+        of_late = [pod for pod in pods if pod["metadata"]["labels"][JOB_NAME] in names]
+        for each in of_late:
+            each.pop("spec")
+            each["metadata"].pop("managedFields", None)
+        return msgspec.json.encode([{name: jobs[name].get("status") for name in names}, of_late]).decode()
 
 
 @pytest.mark.timeout(900)
