@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from podium.embedded.nodes.containers import Clock
 from podium.embedded.nodes.kubelets import simulated_kubelets
+from podium.embedded.nodes.lifecycle import Place, Step, advance
 from podium.kube.resources import PODS
 from podium.kube.times import format_time, parse_time
 from podium.kube.transport import STRATEGIC_PATCH
+from podium.kube.wire import Pod
 from tests.embedded.server import Document
 from tests.embedded.world import World, condition
 
@@ -454,6 +458,28 @@ def test_finalizers_hold_the_pod_and_nobody_insists(world: World) -> None:
     world.patch(PODS, "pod", {"metadata": {"finalizers": None}})
     world.settle()
     assert not world.exists("pod")
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Running"])
+def test_a_delete_that_stopped_half_way_is_finished(phase: str) -> None:
+    """A real server marks a pod of grace 0 and takes it out in a second write, unless the client died between."""
+    deleted = {"deletionTimestamp": format_time(100.0), "deletionGracePeriodSeconds": 0}
+    document: Document = {
+        "metadata": {"name": "pod", "namespace": "default", "uid": "u", **deleted},
+        "spec": {"nodeName": "node-0", "containers": [{"name": "main"}]},
+        "status": {"phase": phase, "startTime": format_time(90.0)},
+    }
+
+    def step(now: float) -> Step:
+        return advance(msgspec.convert(document, Pod), Place("10.0.0.1", "10.0.0.2"), Clock(now, 0.0))
+
+    at = step(100.0).again_at
+    assert not step(100.0).remove
+    assert at is not None
+    assert step(at).remove
+    document["metadata"]["finalizers"] = ["example.com/hold"]
+    assert not step(at).remove
+    assert step(at).again_at is None
 
 
 def test_a_finished_pod_goes_when_deleted(world: World) -> None:

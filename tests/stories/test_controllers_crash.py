@@ -189,7 +189,6 @@ class Crowd:
             )
             await asyncio.sleep(0.5)
 
-
     def _told_of(self, names: Collection[str], jobs: Mapping[str, Document], pods: list[Document]) -> str:
         """All that the server knows of Jobs that are late, for whoever has to find out why."""
         of_late = [pod for pod in pods if pod["metadata"]["labels"][JOB_NAME] in names]

@@ -23,6 +23,9 @@ from podium.kube.wire import Container, ContainerStatus, Pod
 _CREATING = "ContainerCreating"
 _INITIALIZING = "PodInitializing"
 
+# How long the server gets to take a pod of grace 0 out by itself.
+_LEFT_TO_KUBELET = 2.0
+
 
 class Place(msgspec.Struct, frozen=True):
     """Where an admitted pod lives."""
@@ -40,9 +43,6 @@ class Step(msgspec.Struct, frozen=True):
     begins: bool = False  # `status` holds a start time that is the time of this step
     started: tuple[str, ...] = ()  # containers whose run begins
     held_back: tuple[str, ...] = ()  # containers that crashed and have to wait
-
-
-NOTHING = Step()
 
 
 class _Lives(msgspec.Struct, frozen=True):
@@ -81,10 +81,10 @@ def advance(pod: Pod, place: Place, clock: Clock, start_seconds: float = 0.0) ->
 
     `start_seconds` is how long a pod takes from its admission to the start of its containers.
     """
-    # With grace 0 only finalizers still hold a deleted pod: there is nothing more to ask for.
-    remove = pod.deleting and pod.metadata.deletion_grace_period_seconds != 0
+    remove_at = _remove_at(pod)
+    remove = remove_at is not None and remove_at <= clock.now
     if pod.finished:
-        return Step(remove=True) if remove else NOTHING
+        return Step(remove=True) if remove else Step(again_at=remove_at)
     script = script_of(pod.annotations)
     before = _Lives(init=pod.status.init_container_statuses or [], main=pod.status.container_statuses or [])
     stop = _deletion(pod, script)
@@ -106,11 +106,25 @@ def advance(pod: Pod, place: Place, clock: Clock, start_seconds: float = 0.0) ->
     return Step(
         status=status or None,
         remove=remove and after.over,
-        again_at=again_at,
+        again_at=remove_at if after.over and not remove else again_at,
         begins=bool(started) or pod.status.start_time is None,
         started=started,
         held_back=_changed(before, after, containers.is_held_back),
     )
+
+
+def _remove_at(pod: Pod) -> float | None:
+    """From when on a deleted pod is taken out of the API once its containers have ended; None for never.
+
+    At grace 0 whoever deleted it takes it out as well, unless finalizers hold it.  A real server does that in two
+    writes, though, and gives up after the first if the client has died: then it is left to the kubelet.
+    """
+    metadata = pod.metadata
+    if not pod.deleting:
+        return None
+    if metadata.deletion_grace_period_seconds != 0:
+        return 0.0
+    return None if metadata.finalizers else parse_time(metadata.deletion_timestamp) + _LEFT_TO_KUBELET
 
 
 def _deletion(pod: Pod, script: Script) -> Stop | None:
