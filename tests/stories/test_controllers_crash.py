@@ -115,15 +115,24 @@ class Crowd:
 
     async def count_pods(self, opened: asyncio.Event) -> None:
         """Follows all pods and counts those that are made."""
-        query = (("watch", "1"), ("timeoutSeconds", "3600"))
-        request = Request("GET", PODS.path(NAMESPACE), query)
-        async with self._client.transport.stream(request) as stream:
-            opened.set()
-            async for line in stream.lines():
-                metadata = msgspec.json.decode(line)["object"]["metadata"]
-                if metadata.get("uid") and metadata["uid"] not in self._uids:
-                    self._uids.add(metadata["uid"])
-                    self.made[metadata["labels"][JOB_NAME]] += 1
+        seen = await self._newest()
+        while True:  # a server may close a watch whenever it likes
+            query = (("watch", "1"), ("timeoutSeconds", "3600"), ("resourceVersion", seen))
+            async with self._client.transport.stream(Request("GET", PODS.path(NAMESPACE), query)) as stream:
+                opened.set()
+                async for line in stream.lines():
+                    event = msgspec.json.decode(line)
+                    assert event["type"] != "ERROR", event["object"]
+                    metadata = event["object"]["metadata"]
+                    seen = metadata["resourceVersion"]
+                    if metadata["uid"] not in self._uids:
+                        self._uids.add(metadata["uid"])
+                        self.made[metadata["labels"][JOB_NAME]] += 1
+
+    async def _newest(self) -> str:
+        answer = await self._client.transport.request(Request("GET", PODS.path(NAMESPACE)))
+        version: str = msgspec.json.decode(answer.body)["metadata"]["resourceVersion"]
+        return version
 
     async def _meddle(self) -> None:
         to_lose = [name for name, (about, _) in self.kinds.items() if about == "evicted"]
@@ -227,6 +236,7 @@ async def play(kubeconfig: Path, directory: Path) -> None:
     with started("controllers", kubeconfig, directory):
         await using
         found = await crowd.ended()
+    assert not counting.done(), counting.exception()
     counting.cancel()
 
     wrong = {}
