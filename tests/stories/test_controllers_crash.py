@@ -214,7 +214,6 @@ async def test_every_job_ends_as_it_should(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(not SOAK, reason="takes minutes: PODIUM_SOAK=1")
 async def test_on_a_real_server_as_well(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     ensure_real(request.config)
     with real(tmp_path) as kubeconfig:
