@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.embedded.controllers.volumes import VolumeClaimController, VolumeController
-from podium.engine.scheduler import Errand
+from podium.engine.errands import Errand
 from podium.errors import ApiError, TransportError
 from podium.kube.controller import Ticket
 from podium.kube.resources import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS

@@ -31,7 +31,8 @@ from podium.embedded.log import MemoryLog
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.registry import Registry
 from podium.embedded.store import Record, Store, Write
-from podium.engine.scheduler import PERIOD, Errand, Scheduler
+from podium.engine.errands import Errand
+from podium.engine.scheduler import PERIOD, Scheduler
 from podium.engine.world import World
 from podium.errors import ApiError, PodiumError, UsageError
 from podium.kube.changes import Change, Create, CreateKeyPair, Delete, KeyPair, Patch, request_of, with_keys
