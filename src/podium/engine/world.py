@@ -16,7 +16,7 @@ import msgspec
 
 from podium.core.cluster import Cluster, GangFacts
 from podium.core.model import HOLDING, ON_NODE, Queue, State, Task, TaskClass
-from podium.dialects.dialect import Dialect, GroupKind, QueueKind
+from podium.dialects.dialect import Dialect, GroupKind, QueueKind, views_of
 from podium.dialects.kubernetes.nodes import read_node
 from podium.dialects.kubernetes.policies import (
     Priorities,
@@ -115,10 +115,7 @@ class World:
         self._faults: list[Fault] = []
         self.news = News()
         self.moved: dict[str, None] = {}  # gangs with members that stand otherwise than when last told of
-        self.views: dict[Resource, type[Object]] = {
-            definition.resource: definition.view for dialect in dialects for definition in dialect.definitions
-        }
-        self.views |= {resource: view for dialect in dialects for resource, view in dialect.views.items()}
+        self.views = views_of(dialects)
         self.resources: set[Resource] = {
             r.PODS,
             r.NODES,
