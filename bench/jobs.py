@@ -28,7 +28,7 @@ from tests.controlplane.server import free_ports
 from bench.bound import watching
 from bench.population import READY_NODES, create_all, create_nodes, define_volcano
 from bench.report import Figure, Report, publish
-from bench.schedulers import QPS, VOLCANO, Scheduler, running
+from bench.schedulers import QPS, VOLCANO, Scheduler, podium, running
 from bench.servers import real_server
 from podium.cli.cluster import cluster_settings
 from podium.dialects.volcano.dialect import VOLCANO as FAMILY
@@ -169,17 +169,6 @@ def _kubelets(kubeconfig: Path, directory: Path) -> list[str]:
     return [sys.executable, "-m", "bench.kubelets", str(kubeconfig)]
 
 
-def _podium_run(kubeconfig: Path, directory: Path) -> list[str]:
-    return [
-        *(sys.executable, "-m", "podium.cli.main", "run"),
-        f"--kubeconfig={kubeconfig}",
-        "--leader-elect=false",
-        f"--kube-api-qps={QPS}",
-        f"--kube-api-burst={QPS}",
-        "--listen-address=:0",
-    ]
-
-
 def _vc_controllers(kubeconfig: Path, directory: Path) -> list[str]:
     (health,) = free_ports(1)
     return [
@@ -197,7 +186,7 @@ def _vc_controllers(kubeconfig: Path, directory: Path) -> list[str]:
 
 KUBELETS = Scheduler("kubelets", "", 0, _kubelets)
 CONTENDERS: dict[str, tuple[Scheduler, ...]] = {
-    "podium": (Scheduler("podium", "volcano", 0, _podium_run),),
+    "podium": (Scheduler("podium", "volcano", 0, podium("run")),),
     "Volcano": (
         VOLCANO,
         Scheduler("vc-controller-manager", "volcano", 0, _vc_controllers, (build.VC_CONTROLLER_MANAGER,)),

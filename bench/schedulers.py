@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 from tests.controlplane import build
 from tests.controlplane.server import free_ports
+from tests.processes import end
 
 from bench.servers import cpu_seconds, resident_bytes
 
@@ -69,12 +70,7 @@ def running(scheduler: Scheduler, kubeconfig: Path, directory: Path) -> Iterator
         print(f"--- {scheduler.name}:\n{log.read_text(errors='replace')[-3000:]}", file=sys.stderr)
         raise
     finally:
-        process.terminate()
-        try:
-            process.wait(timeout=STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process, STOP_SECONDS)
 
 
 def _environment() -> dict[str, str]:
@@ -82,15 +78,20 @@ def _environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
-def _podium(kubeconfig: Path, directory: Path) -> list[str]:
-    return [
-        *(sys.executable, "-m", "podium.cli.main", "scheduler"),
-        f"--kubeconfig={kubeconfig}",
-        "--leader-elect=false",
-        f"--kube-api-qps={QPS}",
-        f"--kube-api-burst={QPS}",
-        "--listen-address=:0",
-    ]
+def podium(command: str) -> Command:
+    """A command of podium that runs on a cluster."""
+
+    def line(kubeconfig: Path, directory: Path) -> list[str]:
+        return [
+            *(sys.executable, "-m", "podium.cli.main", command),
+            f"--kubeconfig={kubeconfig}",
+            "--leader-elect=false",
+            f"--kube-api-qps={QPS}",
+            f"--kube-api-burst={QPS}",
+            "--listen-address=:0",
+        ]
+
+    return line
 
 
 def _bind_loop(kubeconfig: Path, directory: Path) -> list[str]:
@@ -125,6 +126,6 @@ def _vc_scheduler(kubeconfig: Path, directory: Path) -> list[str]:
 
 
 BIND_LOOP = Scheduler("bare bind loop", "nobody", GANG, _bind_loop)  # on the same objects as podium
-PODIUM = Scheduler("podium", "volcano", GANG, _podium)
+PODIUM = Scheduler("podium", "volcano", GANG, podium("scheduler"))
 KUBE_SCHEDULER = Scheduler("kube-scheduler", "default-scheduler", 0, _kube_scheduler, (build.KUBE_SCHEDULER,))
 VOLCANO = Scheduler("Volcano", "volcano", GANG, _vc_scheduler, (build.VC_SCHEDULER,))

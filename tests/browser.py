@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from tests.processes import end
+
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _INSTALL_SECONDS = 600
 _ANSWER_SECONDS = 30.0
@@ -168,12 +170,7 @@ class Browser:
     def close(self) -> None:
         os.close(self._out)
         os.close(self._in)
-        self._process.terminate()
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end(self._process, 10)
 
 
 @contextmanager

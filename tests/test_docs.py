@@ -98,3 +98,15 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_map_shows_every_room_and_nothing_that_is_not_there() -> None:
+    """ARCHITECTURE.md: packages by their folder, modules by the end of their path."""
+    package = ROOT / "src" / "podium"
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    modules = [f"/{path.relative_to(package)}" for path in package.rglob("*.py")]
+    named = set(re.findall(r"`([\w/<>*]+\.py)`", text))
+    patterns = {name: re.compile("/" + re.sub(r"\*|<\w+>", "[^/]*", name) + "$") for name in named}
+    assert [name for name in sorted(named) if not any(map(patterns[name].search, modules))] == []
+    rooms = [path.parent for path in package.rglob("__init__.py") if path.parent != package]
+    assert [room.name for room in sorted(rooms) if f"{room.name}/" not in text] == []

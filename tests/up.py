@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.processes import end
+
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0  # a large cluster writes its log to the end
 
@@ -33,9 +35,4 @@ def podium_up(data: Path, *flags: str) -> Iterator[subprocess.Popen[bytes]]:
                 time.sleep(0.02)
             yield process
         finally:
-            process.terminate()
-            try:
-                process.wait(timeout=STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end(process, STOP_SECONDS)

@@ -22,6 +22,7 @@ from types import TracebackType
 
 from tests.controlplane import certificates
 from tests.controlplane.build import ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, Binary
+from tests.processes import end
 
 START_SECONDS = 90.0
 
@@ -97,12 +98,7 @@ class ControlPlane:
     def stop(self) -> None:
         """Ends the processes in the reverse order of their start, politely, then not."""
         for process in reversed(self._processes):
-            process.terminate()
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end(process, 10)
         self._processes.clear()
 
     def kill(self) -> None:

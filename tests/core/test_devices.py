@@ -155,6 +155,18 @@ def test_random_depends_on_its_seed_alone() -> None:
     assert run(1) != run(2)
 
 
+def beside_a_shared_gpu() -> World:
+    """Half a GPU is asked for: there are a fresh node, and one with half a GPU in use.  Whole ones are usual."""
+    world = World()
+    node(world, "fresh", 8)
+    node(world, "used", 8)
+    ask(world, "first", 500, at="used", devices=(0,))
+    for number in range(8):
+        ask(world, f"usual-{number}", at="used", state=State.SUCCEEDED)
+    ask(world, "next", 500)
+    return world
+
+
 @pytest.mark.parametrize(
     ("policy", "chosen"),
     [
@@ -167,13 +179,7 @@ def test_random_depends_on_its_seed_alone() -> None:
     ],
 )
 def test_policies_prefer_a_gpu_that_is_shared_already(policy: str, chosen: str) -> None:
-    world = World()
-    node(world, "fresh", 8)
-    node(world, "used", 8)
-    ask(world, "first", 500, at="used", devices=(0,))
-    for number in range(8):
-        ask(world, f"usual-{number}", at="used", state=State.SUCCEEDED)
-    ask(world, "next", 500)
+    world = beside_a_shared_gpu()
     world.run(profile(["gang", policy]))
     assert places(world)["next"] == (chosen, (0,))
 
@@ -181,13 +187,7 @@ def test_policies_prefer_a_gpu_that_is_shared_already(policy: str, chosen: str) 
 @pytest.mark.parametrize("policy", ["dotprod", "bestfit", "gpupacking", "gpuclustering", "gpufilling", "fgd"])
 def test_the_weight_of_a_policy_counts_beside_others(policy: str) -> None:
     def run(weight: float) -> str:
-        world = World()
-        node(world, "fresh", 8)
-        node(world, "used", 8)
-        ask(world, "first", 500, at="used", devices=(0,))
-        for number in range(8):
-            ask(world, f"usual-{number}", at="used", state=State.SUCCEEDED)
-        ask(world, "next", 500)
+        world = beside_a_shared_gpu()
         weighted = {"name": policy, "arguments": {f"{policy}.weight": weight}}
         spread = {"name": "nodeorder", "arguments": {"leastrequested.weight": 1, "balancedresource.weight": 0}}
         return places(world.run(profile(["gang", weighted, spread])))["next"][0]

@@ -9,6 +9,7 @@ import msgspec
 from podium.embedded.api import Api
 from podium.embedded.bootstrap import bootstrap
 from podium.embedded.exchange import Held
+from podium.embedded.identities import CountedIdentities
 from podium.embedded.kinds import builtin_kinds
 from podium.embedded.log import MemoryLog
 from podium.embedded.registry import Registry
@@ -20,28 +21,13 @@ from podium.kube.transport import JSON, Request, Response
 Document = dict[str, Any]
 
 
-class Counted:
-    """Identities in order, so that failures repeat."""
-
-    def __init__(self) -> None:
-        self._next = 0
-
-    def uid(self) -> str:
-        self._next += 1
-        return f"00000000-0000-4000-8000-{self._next:012d}"
-
-    def suffix(self) -> str:
-        self._next += 1
-        return f"{self._next:05d}"
-
-
 class Server:
     """Sends requests and reads answers."""
 
     def __init__(self, hooks: tuple[Hook, ...] = ()) -> None:
         self.now = 1_800_000_000.0
         self.store = Store(MemoryLog())
-        self.api = Api(self.store, Registry(builtin_kinds()), lambda: self.now, Counted(), hooks)
+        self.api = Api(self.store, Registry(builtin_kinds()), lambda: self.now, CountedIdentities(), hooks)
         bootstrap(self.api.objects, 6443)
 
     def call(

@@ -12,7 +12,8 @@ from podium.core.profile import read_profile
 from podium.dialects import DIALECTS
 from podium.embedded.exchange import Held
 from podium.embedded.store import Write
-from podium.engine.scheduler import Errand, Scheduler
+from podium.engine.errands import Errand
+from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
 from podium.kube.changes import Read, request_of
 from podium.kube.controller import Controller, Manager, Ticket

@@ -7,9 +7,11 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from podium.core.model import State
+from podium.core.model import HOLDING, State
 from podium.dialects import DIALECTS
-from podium.engine.scheduler import Errand, Scheduler
+from podium.dialects.volcano.names import PODGROUPS
+from podium.engine.errands import Errand
+from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
 from podium.errors import ApiError, TransportError
 from podium.kube.controller import Ticket
@@ -83,6 +85,31 @@ def test_a_question_that_is_not_answered_is_not_asked_in_a_hot_loop(stage: Stage
     assert stage.placed == {"p": "n1"}
 
 
+def test_old_news_do_not_take_back_a_bind_that_was_confirmed(stage: Stage) -> None:
+    """The watch is behind: it tells of the pod as it was, which is then read again for another reason."""
+    stage.node("n1", cpu="1")
+    stage.group("g", 1)
+    stage.pod("p", "g")
+    world, uid = stage.world, stage.get(PODS, "p")["metadata"]["uid"]
+    while not stage.placed:
+        stage.tell()
+        for ticket in stage.machine.run(stage.server.now):
+            stage.carry_out(ticket)
+    while not stage.scheduler.settled:
+        stage.machine.run(stage.server.now)
+    assert world.cluster.tasks[uid].state is State.BOUND
+    known = world.cache.find(PODS, Pod, ("default", "p"))
+    assert known is not None
+    assert not known.spec.node_name
+    stage.scheduler.observe(PODS, known)
+    (group,) = world.cache.all(PODGROUPS)
+    world.forget(PODGROUPS, group)
+    world.settle()
+    assert world.cluster.tasks[uid].state in HOLDING
+    stage.settle()
+    assert not world.sent
+
+
 def test_an_answer_that_news_have_overtaken_is_not_believed(stage: Stage) -> None:
     """The pod was read while it was bound; by the time of the answer the watch has told of its end."""
     stage.node("n1", cpu="1")
@@ -92,8 +119,8 @@ def test_an_answer_that_news_have_overtaken_is_not_believed(stage: Stage) -> Non
     read = world.cache.find(PODS, Pod, ("default", "p"))
     assert read is not None
     ended = msgspec.structs.replace(read.metadata, resource_version="999999")
-    world.observe(PODS, msgspec.structs.replace(read, metadata=ended, status=_succeeded(read)), {})
-    world.reread(read, {})
+    world.observe(PODS, msgspec.structs.replace(read, metadata=ended, status=_succeeded(read)))
+    world.reread(read)
     assert world.cluster.tasks[uid].state is State.SUCCEEDED
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from podium.core.profile import read_profile
 from podium.dialects.kubernetes.gates import QUOTA_GATE, quota_gates
-from podium.engine.scheduler import Errand
+from podium.engine.errands import Errand
 from podium.errors import ApiError, UsageError
 from podium.kube.resources import PODS
 from podium.runtime.configuration import quota_gated

@@ -6,7 +6,7 @@ import pytest
 
 from podium.dialects.volcano.names import PODGROUPS
 from podium.engine.effects import GANG_PLAN
-from podium.engine.scheduler import Errand
+from podium.engine.errands import Errand
 from podium.errors import ApiError, TransportError
 from podium.kube.controller import Ticket
 from podium.kube.resources import PODS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.embedded.controllers.volumes import VolumeClaimController, VolumeController
-from podium.engine.scheduler import Errand
+from podium.engine.errands import Errand
 from podium.errors import ApiError, TransportError
 from podium.kube.controller import Ticket
 from podium.kube.resources import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
@@ -79,6 +79,16 @@ class Storage(Stage):
         self.patch_claim(claim, {"metadata": {"annotations": done}, "spec": {"volumeName": volume}})
 
 
+def one_volume(*nodes: str, idle: bool = True, **room: str) -> Storage:
+    """A claim, and on node a the volume that can serve it."""
+    stage = Storage(idle=idle)
+    stage.nodes(*(nodes or "a"), **room)
+    stage.storage_class("local")
+    stage.volume("v", "a")
+    stage.claim("data")
+    return stage
+
+
 def test_a_static_volume_is_given_to_the_claim_before_the_pod_is_bound() -> None:
     stage = Storage()
     stage.nodes("a", "b")
@@ -112,11 +122,7 @@ def test_a_volume_is_made_for_the_chosen_node() -> None:
 
 
 def test_the_pod_waits_with_its_room_until_its_claims_are_bound() -> None:
-    stage = Storage(idle=True)
-    stage.nodes("a", cpu="1")
-    stage.storage_class("local")
-    stage.volume("v", "a")
-    stage.claim("data")
+    stage = one_volume(cpu="1")
     stage.mounting("p", "data")
     stage.settle(60)
     stage.pod("other")
@@ -151,11 +157,7 @@ def test_a_gang_is_bound_when_all_its_volumes_are_there() -> None:
 
 
 def test_more_of_a_gang_that_waits_joins_it() -> None:
-    stage = Storage(idle=True)
-    stage.nodes("a")
-    stage.storage_class("local")
-    stage.volume("v", "a")
-    stage.claim("data")
+    stage = one_volume()
     stage.group("g", 1)
     stage.mounting("p", "data", group="g")
     stage.settle(5)
@@ -205,11 +207,7 @@ def test_the_simulated_provisioner_refuses_a_place_that_the_class_does_not_allow
     ],
 )
 def test_what_can_go_wrong(happens: str, told: str) -> None:
-    stage = Storage(idle=True)
-    stage.nodes("a", "b")
-    stage.storage_class("local")
-    stage.volume("v", "a")
-    stage.claim("data")
+    stage = one_volume("a", "b")
     stage.mounting("p", "data", nodeSelector={HOST: "a"} if happens == "node" else {})
     stage.settle(5)
     held = [task.state.name for task in stage.world.cluster.tasks.values()]
@@ -232,11 +230,7 @@ def test_what_can_go_wrong(happens: str, told: str) -> None:
 
 
 def test_a_volume_that_changed_in_passing_is_promised_again() -> None:
-    stage = Storage()
-    stage.nodes("a")
-    stage.storage_class("local")
-    stage.volume("v", "a")
-    stage.claim("data")
+    stage = one_volume(idle=False)
     stage.mounting("p", "data")
     start = stage.server.now
     stage.settle(0.5)
@@ -262,11 +256,7 @@ def test_how_long_it_waits_is_an_argument_of_the_profile() -> None:
 
 
 def test_a_failed_member_releases_the_whole_gang() -> None:
-    stage = Storage(idle=True)
-    stage.nodes("a", cpu="2")
-    stage.storage_class("local")
-    stage.volume("v", "a")
-    stage.claim("data")
+    stage = one_volume(cpu="2")
     stage.group("g", 2)
     stage.mounting("p-0", "data", group="g")
     stage.pod("p-1", "g")
@@ -279,11 +269,7 @@ def test_a_failed_member_releases_the_whole_gang() -> None:
 
 
 def test_a_gang_that_loses_a_member_while_it_waits_is_not_bound_half() -> None:
-    stage = Storage(idle=True)
-    stage.nodes("a")
-    stage.storage_class("local")
-    stage.volume("v", "a")
-    stage.claim("data")
+    stage = one_volume()
     stage.group("g", 2)
     stage.mounting("p-0", "data", group="g")
     stage.pod("p-1", "g")

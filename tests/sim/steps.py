@@ -19,12 +19,13 @@ import yaml
 from podium.cli.families import hooks, objects
 from podium.core.profile import Profile, read_profile
 from podium.dialects import DIALECTS
+from podium.dialects.dialect import views_of
 from podium.dialects.volcano.names import GROUP_NAME
 from podium.embedded.cluster import EmbeddedCluster, Settings
+from podium.embedded.identities import CountedIdentities
 from podium.embedded.nodes.node_status import FAIL
 from podium.embedded.nodes.script import RUN_SECONDS
 from podium.embedded.nodes.shapes import Shape, node_documents
-from podium.engine.world import World
 from podium.errors import ApiError
 from podium.kube.changes import Change, Create, Delete, Patch
 from podium.kube.client import Client
@@ -36,7 +37,6 @@ from podium.runtime.metrics import Metrics
 from podium.runtime.reloading import Configuration
 from podium.runtime.scheduling import SchedulerPart
 from podium.sim.histories import population as p
-from podium.sim.server import Counted
 from podium.sim.virtual import VirtualCluster
 
 Document = dict[str, Any]
@@ -173,12 +173,12 @@ def play_virtually(scenario: Scenario) -> list[Picture]:
     """What stands after each step, in virtual time."""
     cluster = VirtualCluster(scenario.profiles, DIALECTS, turns=0)
     for document in beginning(scenario, cluster.now):
-        cluster.apply(document)
+        cluster.server.apply(document)
     pictures = []
     for number, step in enumerate(scenario.steps):
         cluster.restart(turns=0)
-        for change in changes(step, scenario.scheduler, cluster.served, cluster.now, 10 + number):
-            cluster.carry_out(change)
+        for change in changes(step, scenario.scheduler, cluster.server.served, cluster.now, 10 + number):
+            cluster.server.carry_out(change)
         cluster.run(cluster.elapsed + _SETTLED)
         picture = _picture(cluster)
         for _ in range(_MOST_ROUNDS):
@@ -195,7 +195,7 @@ def play_virtually(scenario: Scenario) -> list[Picture]:
 
 def _picture(cluster: VirtualCluster) -> Picture:
     found = {}
-    for record in cluster.records(PODS):
+    for record in cluster.server.store.scan(PODS):
         found[record.name] = _seen(record.document())
     return found
 
@@ -213,8 +213,8 @@ async def _embedded() -> AsyncIterator[tuple[EmbeddedCluster, HttpTransport]]:
         hooks=hooks(),
         objects=objects(),
         controllers=tuple(make() for dialect in DIALECTS for make in dialect.controllers),
-        views=World(DIALECTS).views,
-        identities=Counted(),
+        views=views_of(DIALECTS),
+        identities=CountedIdentities(),
     )
     async with EmbeddedCluster(settings) as cluster:
         transport = HttpTransport(resolve(cluster.kubeconfig))

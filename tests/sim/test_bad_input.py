@@ -28,30 +28,18 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 TRACES = [
     # what is wrong, the kind of trace, its content, and what is said behind the file's name
-    (
-        "empty",
-        "muri",
-        "",
-        "line 1, column job_id: there is no header; want job_id, num_gpu, submit_time, duration",
-    ),
+    ("empty", "muri", "",
+     "line 1, column job_id: there is no header; want job_id, num_gpu, submit_time, duration"),
     ("blank lines", "muri", "\n\n", "line 1, column job_id: there is no header"),
     ("header alone", "muri", JOBS, "line 2, column job_id: there is nothing below the header"),
     ("missing column", "muri", "job_id,num_gpu\n1,2\n", "line 1, column submit_time: it is missing"),
-    (
-        "negative time",
-        "muri",
-        JOBS + "1,1,-5,10\n",
-        "line 2, column submit_time: want a number that is not negative",
-    ),
+    ("negative time", "muri", JOBS + "1,1,-5,10\n",
+     "line 2, column submit_time: want a number that is not negative"),
     ("half a line", "muri", JOBS + "1,1,0,10\n2,1\n", "line 3, column submit_time: the line ends before it"),
     ("too long a line", "muri", JOBS + "1,1,0,10,9\n", "line 2, column 5: the header has 4 columns"),
     ("half a number", "muri", JOBS + "1,1,0,1e\n", "line 2, column duration: want a number, got '1e'"),
-    (
-        "infinite",
-        "muri",
-        JOBS + "1,1,0,1e400\n",
-        "line 2, column duration: want at most 1,000,000,000,000, got 1e400",
-    ),
+    ("infinite", "muri", JOBS + "1,1,0,1e400\n",
+     "line 2, column duration: want at most 1,000,000,000,000, got 1e400"),
     ("not a number", "muri", JOBS + "1,1,nan,10\n", "line 2, column submit_time: want a number, got 'nan'"),
     ("infinity", "muri", JOBS + "1,1,inf,10\n", "line 2, column submit_time: want a number, got 'inf'"),
     ("no plain digits", "muri", JOBS + "1,1,1_0,10\n", "line 2, column submit_time: want a number, got '1_0'"),
@@ -62,31 +50,19 @@ TRACES = [
     ("open quote", "muri", JOBS + '1,1,"0,10\n', "line 2, column 1: it is no CSV: unexpected end of data"),
     ("zero bytes", "muri", JOBS + "\0\0\0,1\n", "line 2, column"),
     ("another file", "muri", "%PDF-1.7\n", "line 1, column job_id: it is missing"),
-    (
-        "csv: twice",
-        "csv",
-        TABLE + "a,0,1,1,1\na,0,1,1,1\n",
-        "line 3, column job: there are two jobs of the name a",
-    ),
+    ("csv: twice", "csv", TABLE + "a,0,1,1,1\na,0,1,1,1\n",
+     "line 3, column job: there are two jobs of the name a"),
     ("csv: bad name", "csv", TABLE + "A b,0,1,1,1\n", "line 2, column job: want a name of small letters"),
     ("csv: many pods", "csv", TABLE + "a,0,1,1e9,1\n", "line 2, column pods: want at most 100,000, got 1e9"),
     ("csv: endless", "csv", TABLE + "a,0,1e10,1,1\n", "line 2, column duration: want at most 1,000,000,000"),
-    (
-        "csv: unknown queue",
-        "csv",
-        "job,submit_time,duration,gpus,queue\na,0,1,1,red\n",
-        "job a names the queue 'red', which is not there",
-    ),
-    (
-        "unknown model",
-        "openb",
-        PODS + "a,1,1,1,500,H9\n",
-        "line 2, column gpu_spec: no node has the GPU model 'H9'",
-    ),
+    ("csv: unknown queue", "csv", "job,submit_time,duration,gpus,queue\na,0,1,1,red\n",
+     "job a names the queue 'red', which is not there"),
+    ("unknown model", "openb", PODS + "a,1,1,1,500,H9\n",
+     "line 2, column gpu_spec: no node has the GPU model 'H9'"),
     ("openb: half", "openb", PODS + "a,1,1\n", "line 2, column num_gpu: the line ends before it"),
     ("openb: GPUs", "openb", PODS + "a,1,1,1e5,1000,\n", "line 2, column num_gpu: want at most 256, got 1e5"),
     ("openb: memory", "openb", PODS + "a,1,1e300,1,1000,\n", "line 2, column memory_mib: want at most"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "text", "complaint"), [case[1:] for case in TRACES], ids=[c[0] for c in TRACES])

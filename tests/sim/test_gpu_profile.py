@@ -26,7 +26,7 @@ class Shared:
         self.cluster.listeners.append(self._heard)
         shape = Shape(name="node", count=nodes, gpus=gpus, labels={SHARING: "true"})
         for document in node_documents([shape], self.cluster.now):
-            self.cluster.apply(document)
+            self.cluster.server.apply(document)
 
     def _heard(self, resource: Resource, obj: Object, gone: bool) -> None:
         if resource == PODS and isinstance(obj, Pod):
@@ -35,7 +35,7 @@ class Shared:
                 del self.pods[obj.name]
 
     def put(self, api: str, kind: str, name: str, **more: Any) -> None:
-        self.cluster.apply({"apiVersion": api, "kind": kind, "metadata": {"name": name}, **more})
+        self.cluster.server.apply({"apiVersion": api, "kind": kind, "metadata": {"name": name}, **more})
 
     def gang(self, name: str, pods: int, milli: int, **spec: Any) -> None:
         self.put(GROUPS, "PodGroup", name, spec={"minMember": pods, **spec})
@@ -46,7 +46,7 @@ class Shared:
             document = {"schedulerName": "podium", "restartPolicy": "Never", "containers": [container]}
             if "priorityClassName" in spec:
                 document["priorityClassName"] = spec["priorityClassName"]
-            self.cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": document})
+            self.cluster.server.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": document})
 
     def running(self, seconds: float) -> dict[str, str]:
         """Which GPU each pod has that runs after so many seconds."""

@@ -13,6 +13,7 @@ from tests.compat import kubelets
 from tests.compat.client import Server, eventually
 from tests.compat.cluster import embedded
 from tests.controlplane.server import ControlPlane
+from tests.processes import end
 
 NODES = 4
 START_SECONDS = 60.0
@@ -22,17 +23,23 @@ __all__ = ["embedded", "real"]
 
 
 @contextlib.contextmanager
-def real(directory: Path) -> Iterator[Server]:
-    """kube-apiserver, etcd and kube-controller-manager; the nodes are simulated, the rest is `podium run`."""
+def bare(directory: Path, nodes: int) -> Iterator[Server]:
+    """kube-apiserver, etcd and kube-controller-manager with the families' kinds; the nodes are simulated."""
     with ControlPlane(directory / "plane", controllers=True) as plane:
         server = Server("real", plane.kubeconfig, plane.url, plane.token, plane.ca, directory)
         definitions = subprocess.run([*PODIUM, "crds"], capture_output=True, text=True, check=True).stdout
         server.kubectl("apply", "-f", "-", input=definitions)
         server.kubectl("wait", "--for=condition=Established", "crd", "--all")
-        nodes = kubelets.attached(server, NODES, directory / "kubelets", scheduled=False)
-        with nodes, podium_run(server.kubeconfig, directory):
-            eventually(lambda: _open(server), "podium run has opened the default queue", START_SECONDS)
+        with kubelets.attached(server, nodes, directory / "kubelets", scheduled=False):
             yield server
+
+
+@contextlib.contextmanager
+def real(directory: Path) -> Iterator[Server]:
+    """A real control plane with simulated nodes; the rest is `podium run`."""
+    with bare(directory, NODES) as server, podium_run(server.kubeconfig, directory):
+        eventually(lambda: _open(server), "podium run has opened the default queue", START_SECONDS)
+        yield server
 
 
 def _open(server: Server) -> bool:
@@ -53,9 +60,4 @@ def podium_run(kubeconfig: Path, directory: Path) -> Iterator[subprocess.Popen[b
         print(f"--- podium run:\n{log.read_text(errors='replace')[-3000:]}", file=sys.stderr)
         raise
     finally:
-        process.terminate()
-        try:
-            process.wait(timeout=STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process, STOP_SECONDS)

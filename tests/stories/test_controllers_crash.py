@@ -31,11 +31,9 @@ from podium.kube.kubeconfig import resolve
 from podium.kube.resources import PODS
 from podium.kube.transport import Request
 from tests.cli.running import PODIUM
-from tests.compat import kubelets
-from tests.compat.client import Server
 from tests.controlplane.fixtures import ensure_real
-from tests.controlplane.server import ControlPlane
 from tests.dialects.job_kinds import Kind, kinds
+from tests.stories.clusters import bare
 
 Document = dict[str, Any]
 
@@ -62,15 +60,9 @@ async def embedded(directory: Path) -> AsyncIterator[Path]:
 
 @contextlib.contextmanager
 def real(directory: Path) -> Iterator[Path]:
-    """kube-apiserver, etcd and kube-controller-manager; `podium scheduler`; simulated nodes."""
-    with ControlPlane(directory / "plane", controllers=True) as plane:
-        server = Server("real", plane.kubeconfig, plane.url, plane.token, plane.ca, directory)
-        definitions = subprocess.run([*PODIUM, "crds"], capture_output=True, text=True, check=True).stdout
-        server.kubectl("apply", "-f", "-", input=definitions)
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all")
-        nodes = kubelets.attached(server, NODES, directory / "kubelets", scheduled=False)
-        with nodes, started("scheduler", plane.kubeconfig, directory):
-            yield plane.kubeconfig
+    """A real control plane with simulated nodes, and `podium scheduler`."""
+    with bare(directory, NODES) as server, started("scheduler", server.kubeconfig, directory):
+        yield server.kubeconfig
 
 
 @contextlib.contextmanager

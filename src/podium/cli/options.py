@@ -11,6 +11,17 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one decorator, shown in this order."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def data_dir_option(function: F) -> F:
     return click.option(
         "--data-dir",

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from podium import __version__
+from podium.cli.options import together
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,16 +43,12 @@ def switch(name: str, default: bool, help: str) -> Callable[[F], F]:
     )
 
 
-def _all(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+def _lease_time(name: str, default: str, help: str) -> Callable[[F], F]:
+    """One of the durations by which the lease is kept."""
+    return click.option(name, type=duration, metavar="DURATION", default=default, show_default=True, help=help)
 
 
-connection_options = _all(
+connection_options = together(
     click.option(
         "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="How to reach the API server."
     ),
@@ -59,32 +56,24 @@ connection_options = _all(
     click.option("--master", metavar="URL", help="The API server's address, instead of the kubeconfig's."),
 )
 
-process_options = _all(
+verbosity_option = click.option(
+    "-v",
+    "--v",
+    "--verbose",
+    "verbosity",
+    type=level,
+    is_flag=False,
+    flag_value="2",
+    default="0",
+    metavar="[LEVEL]",
+    help="Log more: 1 to 3 what is done, 4 and above everything.",
+)
+
+process_options = together(
     switch("--leader-elect", True, "Work only while this process holds the lease."),
-    click.option(
-        "--leader-elect-lease-duration",
-        type=duration,
-        metavar="DURATION",
-        default="15s",
-        show_default=True,
-        help="How long others wait after the last renewal they saw.",
-    ),
-    click.option(
-        "--leader-elect-renew-deadline",
-        type=duration,
-        metavar="DURATION",
-        default="10s",
-        show_default=True,
-        help="How long a leader goes on without a renewal.",
-    ),
-    click.option(
-        "--leader-elect-retry-period",
-        type=duration,
-        metavar="DURATION",
-        default="2s",
-        show_default=True,
-        help="How often the lease is renewed or looked at.",
-    ),
+    _lease_time("--leader-elect-lease-duration", "15s", "How long others wait after the last renewal they saw."),
+    _lease_time("--leader-elect-renew-deadline", "10s", "How long a leader goes on without a renewal."),
+    _lease_time("--leader-elect-retry-period", "2s", "How often the lease is renewed or looked at."),
     click.option(
         "--leader-elect-resource-namespace",
         "--lock-object-namespace",
@@ -100,18 +89,7 @@ process_options = _all(
     click.option("--healthz-address", metavar="[HOST]:PORT", help="A second place where health is served."),
     switch("--enable-healthz", True, "Serve /healthz, /livez and /readyz."),
     switch("--enable-metrics", True, "Serve /metrics."),
-    click.option(
-        "-v",
-        "--v",
-        "--verbose",
-        "verbosity",
-        type=level,
-        is_flag=False,
-        flag_value="2",
-        default="0",
-        metavar="[LEVEL]",
-        help="Log more: 1 to 3 what is done, 4 and above everything.",
-    ),
+    verbosity_option,
     click.version_option(__version__, message="podium %(version)s", help="Print podium's version and exit."),
 )
 
@@ -119,7 +97,7 @@ lease_name_option = click.option(
     "--leader-elect-resource-name", "lease_name", metavar="NAME", help="The lease's name."
 )
 
-scheduler_options = _all(
+scheduler_options = together(
     click.option(
         "--config",
         "--scheduler-conf",
@@ -224,7 +202,7 @@ def _tell_ignored(ctx: click.Context, param: click.Parameter, value: str | None)
         click.echo(f"podium: {flag} has no effect: {IGNORED[flag]}", err=True)
 
 
-ignored_options = _all(
+ignored_options = together(
     *(
         click.option(
             flag,

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from podium.cli.options import together
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Kinds of traces, each with the profile that is taken if none is told.
@@ -46,15 +48,6 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     if value is not None and not value <= most:
         raise click.BadParameter(f"want a number up to {most:,.0f}, got {value}", ctx, param)
     return value
-
-
-def _together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    def decorate(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 _what = (
@@ -162,4 +155,4 @@ _form = (
     ),
 )
 
-sim_options = _together(*_what, *_cluster, *_how, *_form)
+sim_options = together(*_what, *_cluster, *_how, *_form)

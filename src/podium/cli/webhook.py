@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from podium.cli.process_options import connection_options, level
+from podium.cli.process_options import connection_options, verbosity_option
 
 
 @click.command()
@@ -25,18 +25,7 @@ from podium.cli.process_options import connection_options, level
     show_default=True,
     help="Where the API server asks, on 127.0.0.1 only; :0 takes a free port.",
 )
-@click.option(
-    "-v",
-    "--v",
-    "--verbose",
-    "verbosity",
-    type=level,
-    is_flag=False,
-    flag_value="2",
-    default="0",
-    metavar="[LEVEL]",
-    help="Log more: 1 to 3 what is done, 4 and above everything.",
-)
+@verbosity_option
 def webhook(
     kubeconfig: Path | None,
     context: str | None,

@@ -6,7 +6,7 @@ leaves most of it empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -69,3 +69,12 @@ class Dialect(msgspec.Struct, frozen=True):
     def documents(self) -> list[Document]:
         """The definitions of its kinds."""
         return [definition.document() for definition in self.definitions]
+
+
+def views_of(dialects: Iterable[Dialect]) -> dict[Resource, type[Object]]:
+    """The structs that the kinds of some families are read through."""
+    views: dict[Resource, type[Object]] = {}
+    for dialect in dialects:
+        views |= {definition.resource: definition.view for definition in dialect.definitions}
+        views |= dialect.views
+    return views

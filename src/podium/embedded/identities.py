@@ -1,4 +1,4 @@
-"""Where the UIDs and the random ends of generated names come from."""
+"""Where the UIDs and the ends of generated names come from: dice, or a count."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SUFFIX = 5
 
 
 class RandomIdentities:
-    """Dice.  The simulator has a source with a seed in its place.
+    """Dice.
 
     UIDs must be unique and need not be secret, so they do not cost a call to the kernel each.
     """
@@ -23,3 +23,18 @@ class RandomIdentities:
 
     def suffix(self) -> str:
         return "".join(random.choices(_LETTERS, k=_SUFFIX))
+
+
+class CountedIdentities:
+    """Identities in order, so that the same requests give the same objects: in virtual time, and in tests."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def uid(self) -> str:
+        self._next += 1
+        return f"00000000-0000-4000-8000-{self._next:012d}"
+
+    def suffix(self) -> str:
+        self._next += 1
+        return f"{self._next:05d}"

@@ -33,7 +33,7 @@ MAX_NAME_PREFIX = 58  # generateName keeps room for five more characters within 
 
 
 class Identities(Protocol):
-    """Where UIDs and the random ends of generated names come from: dice in the shell, a seed in the simulator."""
+    """Where UIDs and the random ends of generated names come from: dice in the shell, a count in the simulator."""
 
     def uid(self) -> str: ...
 

@@ -42,22 +42,7 @@ def binding(task: Task, node: str, plan: str) -> Create:
 
 def disruption_mark(task: Task, why: str, now: float) -> Patch:
     """Says on the pod why it is about to go, before it goes: controllers tell it from a failure of its own."""
-    condition = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": "PreemptionByScheduler",
-        "message": why,
-        "lastTransitionTime": format_time(now),
-    }
-    return Patch(
-        PODS,
-        task.namespace,
-        task.name,
-        {"status": {"conditions": [condition]}},
-        subresource="status",
-        content_type=STRATEGIC_PATCH,
-        uid=task.id,
-    )
+    return _condition(task, "DisruptionTarget", "True", "PreemptionByScheduler", why, now)
 
 
 def eviction(task: Task, grace: int | None = None) -> Delete:
@@ -73,11 +58,17 @@ def nomination(task: Task, node: str) -> Patch:
 
 def unschedulable(task: Task, sentence: str, now: float) -> Patch:
     """Tells on the pod why it waits.  Behind a gate it is not for a lack of nodes: no node would help."""
+    reason = "SchedulingGated" if task.gated and task.quota_gate else "Unschedulable"
+    return _condition(task, "PodScheduled", "False", reason, sentence, now)
+
+
+def _condition(task: Task, type: str, status: str, reason: str, message: str, now: float) -> Patch:
+    """Sets one condition of a pod and leaves the others alone."""
     condition = {
-        "type": "PodScheduled",
-        "status": "False",
-        "reason": "SchedulingGated" if task.gated and task.quota_gate else "Unschedulable",
-        "message": sentence,
+        "type": type,
+        "status": status,
+        "reason": reason,
+        "message": message,
         "lastTransitionTime": format_time(now),
     }
     return Patch(

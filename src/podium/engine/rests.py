@@ -9,7 +9,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Set
 
-from podium.engine.flights import rest
+FIRST_REST = 1.0
+LAST_REST = 60.0
+
+
+def rest(failures: int) -> float:
+    """How long to leave a gang alone after a refusal or a doubt."""
+    return float(min(LAST_REST, FIRST_REST * 2 ** min(failures, 16)))
 
 
 class Rests:

@@ -14,7 +14,7 @@ import msgspec
 
 from podium.core.decisions import Bind, Decision, Evict, Journal, Refuse
 from podium.core.model import Gang, Task
-from podium.engine.flights import Outcome
+from podium.engine.outcomes import Outcome
 
 # Upper bounds in milliseconds: a turn takes a fraction of one, a gang may wait for an hour.
 BOUNDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 3e4, 6e4, 6e5, 3.6e6)

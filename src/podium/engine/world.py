@@ -3,6 +3,9 @@
 Everything is level-triggered.  An object is read anew whenever it, or something it is read with, changes: a pod
 with its claims, a node with its drivers, a group with the priority classes.  What many pods are read with may
 change often, so they are marked, and read again before the next turn.
+
+What has been sent counts as well, though no pod shows it yet: a watch that is behind cannot take a place back that
+a bind has been sent for, nor make one stay that was told to go.  The answer to it, or the pod itself, does.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import msgspec
 
 from podium.core.cluster import Cluster, GangFacts
 from podium.core.model import HOLDING, ON_NODE, Queue, State, Task, TaskClass
-from podium.dialects.dialect import Dialect, GroupKind, QueueKind
+from podium.dialects.dialect import Dialect, GroupKind, QueueKind, views_of
 from podium.dialects.kubernetes.nodes import read_node
 from podium.dialects.kubernetes.policies import (
     Priorities,
@@ -25,7 +28,6 @@ from podium.dialects.kubernetes.policies import (
 from podium.dialects.kubernetes.translate import PodReader
 from podium.engine.attention import News
 from podium.engine.effects import GANG_PLAN
-from podium.engine.flights import Bound
 from podium.engine.recovery import Plan, bound_at, read_plan
 from podium.kube import resources as r
 from podium.kube.cache import Cache, Key, claims_of, key_of
@@ -71,6 +73,13 @@ def _standing(task: Task | None) -> _Standing | None:
     )
 
 
+class Bound(msgspec.Struct, frozen=True):
+    """A bind under way: where to, and for which plan."""
+
+    node: str
+    plan: str
+
+
 class Fault(msgspec.Struct, frozen=True):
     """An object that cannot be worked with, or not wholly."""
 
@@ -93,6 +102,7 @@ class World:
         self.reader = PodReader(marks, defaults, self.cache)
         self._priorities = Priorities()
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
+        self.sent: dict[str, Bound] = {}  # binds that are under way, or held for volumes, and do not show, by task
         self.leaving: set[str] = set()  # tasks that have been told to go, and do not show it yet
         self._profiles: dict[str, str] = {}  # of gangs, as their members say it
         self._group_facts: dict[str, GangFacts] = {}
@@ -105,10 +115,7 @@ class World:
         self._faults: list[Fault] = []
         self.news = News()
         self.moved: dict[str, None] = {}  # gangs with members that stand otherwise than when last told of
-        self.views: dict[Resource, type[Object]] = {
-            definition.resource: definition.view for dialect in dialects for definition in dialect.definitions
-        }
-        self.views |= {resource: view for dialect in dialects for resource, view in dialect.views.items()}
+        self.views = views_of(dialects)
         self.resources: set[Resource] = {
             r.PODS,
             r.NODES,
@@ -132,12 +139,12 @@ class World:
         news, self.news = self.news, News()
         return news
 
-    def observe(self, resource: Resource, obj: Object, sent: Mapping[str, Bound]) -> None:
+    def observe(self, resource: Resource, obj: Object) -> None:
         """Takes an object in."""
         if self.cache.apply(resource, obj) is obj:
             return  # older than what is known
         if isinstance(obj, Pod):
-            self._read_pod(obj, sent)
+            self._read_pod(obj)
         elif isinstance(obj, Node):
             self._read_node(obj)
         elif resource in self.groups:
@@ -148,17 +155,18 @@ class World:
                 self.blame(resource, obj, fault)
             self._read_queue(queue)
         else:
-            self._read_other(resource, obj, sent)
+            self._read_other(resource, obj)
 
-    def reread(self, pod: Pod, sent: Mapping[str, Bound]) -> None:
+    def reread(self, pod: Pod) -> None:
         """Takes a pod for what it is, also when nothing about it is new: a bind for it has been given up."""
         self.cache.apply(r.PODS, pod)
         # The watch may have told of a newer one while the question was under way.
         newest = self.cache.find(r.PODS, Pod, key_of(pod))
-        self._read_pod(newest if newest is not None else pod, sent)
+        self._read_pod(newest if newest is not None else pod)
 
     def forget(self, resource: Resource, obj: Object) -> None:
         """An object is gone: whatever it was, it may have been in somebody's way."""
+        self.sent.pop(obj.uid, None)
         known = self.cache.get(resource, obj.namespace, obj.name)
         if known is not None and known.uid != obj.uid:
             return  # its name has been taken over already
@@ -202,11 +210,11 @@ class World:
         if gang not in self._group_facts and (known is None or not known.tasks):
             self._profiles.pop(gang, None)
 
-    def _read_pod(self, pod: Pod, sent: Mapping[str, Bound]) -> None:
+    def _read_pod(self, pod: Pod) -> None:
         facts = self.reader.read(pod)
         task = facts.task
         known = self.cluster.tasks.get(pod.uid)
-        bound = sent.get(pod.uid)
+        bound = self.sent.get(pod.uid)
         if bound is not None and task.state is State.PENDING:
             # The watch is behind: the bind has been sent, and holds its room until it is answered.  So do the
             # volumes that the task was promised, whatever its claims look like by now.
@@ -228,7 +236,10 @@ class World:
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
         before = _standing(known)
-        self._compare(before, _standing(self.cluster.put_task(task)))
+        after = self.cluster.put_task(task)
+        self._compare(before, _standing(after))
+        if after.state not in (State.PENDING, State.BINDING):
+            self.sent.pop(pod.uid, None)  # the pod itself tells where it is
         self._profiles.setdefault(task.gang, facts.profile)
         gang = self.cluster.gangs.get(task.gang)
         refusal = facts.refusal
@@ -320,7 +331,7 @@ class World:
         tasks = found.tasks.values() if found is not None else ()
         self._stale |= dict.fromkeys((task.namespace, task.name) for task in tasks)
 
-    def _read_other(self, resource: Resource, obj: Object, sent: Mapping[str, Bound]) -> None:
+    def _read_other(self, resource: Resource, obj: Object) -> None:
         self.news.room = True
         if isinstance(obj, PodDisruptionBudget):
             self.cluster.put_budget(read_budget(obj))
@@ -344,7 +355,7 @@ class World:
 
     # --- pods that are read with other objects -------------------------------------------------------------------
 
-    def settle(self, sent: Mapping[str, Bound]) -> None:
+    def settle(self) -> None:
         """Before a turn: reads pods again whose surroundings have changed, each once, and weighs namespaces."""
         stale, self._stale = self._stale, {}
         if self._volumes_moved:
@@ -357,7 +368,7 @@ class World:
         for key in stale:
             pod = self.cache.find(r.PODS, Pod, key)
             if pod is not None:
-                self._read_pod(pod, sent)
+                self._read_pod(pod)
 
     def _follow_claims(self, pod: Pod, new: bool, *, waits: bool) -> None:
         """Keeps track of the pods that wait with claims: what serves a claim may change any time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from podium.dialects.dialect import Dialect
+from podium.dialects.dialect import Dialect, views_of
 from podium.kube.controller import Manager
 from podium.kube.driver import Driver
 from podium.kube.transport import Transport
@@ -34,7 +34,7 @@ class ControllersPart:
     async def run(self, stop: asyncio.Event) -> None:
         """Lists everything afresh, and works until `stop` is set."""
         manager = Manager([make() for dialect in self._dialects for make in dialect.controllers])
-        views = {each.resource: each.view for dialect in self._dialects for each in dialect.definitions}
+        views = views_of(self._dialects)
         driver = Driver(
             self._transport, manager, custom_resources=True, views=views, advice=advice(self._dialects)
         )

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from podium.core.model import Gang, State
 from podium.core.plugins.drf import Drf
-from podium.engine.flights import Outcome
+from podium.engine.outcomes import Outcome
 from podium.engine.world import World
 from podium.kube.driver import Driver
 from podium.runtime.measuring import MeasuredScheduler, Stopwatch

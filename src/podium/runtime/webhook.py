@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from podium.dialects.dialect import Dialect
+from podium.dialects.dialect import Dialect, views_of
 from podium.errors import ApiError, PodiumError, UsageError
 from podium.kube.admission import Hook
 from podium.kube.admission_review import mutating, validating
@@ -78,7 +78,7 @@ class Webhook:
         self._hooks = (*(hook for each in self._dialects for hook in each.hooks), *more)
         self._address = address
         self._manager = Manager([_Onlooker(self._hooks)])
-        views = {each.resource: each.view for dialect in self._dialects for each in dialect.definitions}
+        views = views_of(self._dialects)
         told = advice(self._dialects)
         self._driver = Driver(transport, self._manager, custom_resources=True, views=views, advice=told)
         self.url = ""

@@ -120,17 +120,17 @@ class _Run:
         self._jobs = [_Progress(job) for job in jobs]
         self._ledger.jobs = [each.line for each in self._jobs]
         for document in node_documents(shapes, self._cluster.now):
-            self._cluster.apply(document)
+            self._cluster.server.apply(document)
         self._ledger.add_nodes(ledger_nodes(shapes))
         self._weights = {queue.name: queue.weight for queue in queues}
         known = {queue.name for queue in queues} | {"default"}
         for queue in queues:
             if queue.name == "default":  # it is there already
-                self._cluster.patch(QUEUES, "", queue.name, {"spec": {"weight": queue.weight}})
+                self._cluster.server.patch(QUEUES, "", queue.name, {"spec": {"weight": queue.weight}})
             else:
                 self._make(queue)
         for priority in sorted({job.priority for job in jobs if job.priority}):
-            self._cluster.apply(priority_class_document(priority))
+            self._cluster.server.apply(priority_class_document(priority))
         for each in self._jobs:
             if each.job.queue not in known:
                 raise UsageError(f"job {each.job.name} names the queue {each.job.queue!r}, which is not there")
@@ -140,7 +140,7 @@ class _Run:
 
     def _make(self, queue: QueueShape) -> None:
         try:
-            self._cluster.apply(queue_document(queue))
+            self._cluster.server.apply(queue_document(queue))
         except ApiError as error:
             raise UsageError(f"the queue {queue.name!r} cannot be made: {' '.join(str(error).split())}") from None
 
@@ -152,7 +152,7 @@ class _Run:
     def _apply(self, each: _Progress, document: Document) -> None:
         if document["kind"] == "Pod":
             self._pods[document["metadata"]["name"]] = each
-        self._cluster.apply(document)
+        self._cluster.server.apply(document)
 
     def _heard(self, resource: Resource, obj: Object, gone: bool) -> None:
         if resource != PODS or not isinstance(obj, Pod):
@@ -167,7 +167,7 @@ class _Run:
         elif obj.status.phase == "Running" and obj.name not in each.running:
             self._started(each, obj.name, obj.spec.node_name)
         elif obj.finished and not obj.deleting:
-            self._cluster.delete(PODS, NAMESPACE, obj.name, 0)  # its node did not take it
+            self._cluster.server.delete(PODS, NAMESPACE, obj.name, 0)  # its node did not take it
 
     def _started(self, each: _Progress, pod: str, node: str) -> None:
         now = self._cluster.elapsed
@@ -182,7 +182,7 @@ class _Run:
 
     def _ended(self, each: _Progress, pod: str) -> None:
         self._stopped(each, pod)
-        self._cluster.delete(PODS, NAMESPACE, pod, 0)
+        self._cluster.server.delete(PODS, NAMESPACE, pod, 0)
         each.left -= 1
         if each.left == 0:
             each.line.ended = self._cluster.elapsed
@@ -190,7 +190,7 @@ class _Run:
             self._finished += 1
             self._tell(self._finished)
             if each.job.pods > 1:
-                self._cluster.delete(PODGROUPS, NAMESPACE, each.job.name)
+                self._cluster.server.delete(PODGROUPS, NAMESPACE, each.job.name)
 
     def _lost(self, each: _Progress, pod: str) -> None:
         """A pod was pushed out: its owner makes another."""

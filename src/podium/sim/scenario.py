@@ -138,7 +138,7 @@ class Stage:
         self._follower = Follower(self.cluster)
         self._trouble = BindTrouble(scenario.seed)
         for document in node_documents(scenario.nodes, self.cluster.now):
-            self.cluster.apply(document)
+            self.cluster.server.apply(document)
         for number, each in enumerate(scenario.events):
             manifests = list(self._manifests(number, each))
             self.cluster.at(each.at, partial(self._happen, number, each, manifests))
@@ -170,12 +170,12 @@ class Stage:
         for manifest in manifests:
             with _told_at(manifest.file, manifest.path, manifest.number):
                 check_manifest(manifest.document)
-                self.cluster.apply(manifest.document)
+                self.cluster.server.apply(manifest.document)
         if each.delete is not None:
             with _told_at(self._file, f"{place}.delete"):
                 target = each.delete
-                resource = self.cluster.served(target.api_version, target.kind)
-                self.cluster.delete(resource, target.namespace, target.name)
+                resource = self.cluster.server.served(target.api_version, target.kind)
+                self.cluster.server.delete(resource, target.namespace, target.name)
         if each.fail:
             with _told_at(self._file, f"{place}.fail"):
                 self._mark(each.fail, "true")
@@ -189,7 +189,7 @@ class Stage:
             self.cluster.bind_trouble = self._trouble
 
     def _mark(self, node: str, value: str | None) -> None:
-        self.cluster.patch(NODES, "", node, {"metadata": {"annotations": {FAIL: value}}})
+        self.cluster.server.patch(NODES, "", node, {"metadata": {"annotations": {FAIL: value}}})
 
 
 def check_manifest(document: Document) -> None:

@@ -11,15 +11,16 @@ from typing import Any
 
 import msgspec
 
-from podium.dialects.dialect import Dialect
+from podium.dialects.dialect import Dialect, views_of
 from podium.embedded.api import Api
 from podium.embedded.bootstrap import bootstrap, install
 from podium.embedded.exchange import Feed, Held, Reply
+from podium.embedded.identities import CountedIdentities
 from podium.embedded.kinds import builtin_kinds
 from podium.embedded.log import MemoryLog
 from podium.embedded.registry import Registry
-from podium.embedded.store import Record, Store
-from podium.errors import UsageError
+from podium.embedded.store import Bucket, Record, Store
+from podium.errors import ApiError, UsageError
 from podium.kube.changes import Change, Create, CreateKeyPair, Delete, KeyPair, Patch, request_of, with_keys
 from podium.kube.resources import Resource
 from podium.kube.status import error_from_body
@@ -32,21 +33,6 @@ Listener = Callable[[Resource, Record, bool], None]
 
 _PORT = 6443
 _FIXED_KEYS = KeyPair("a private key of the simulator", "a public key of the simulator")
-
-
-class Counted:
-    """Identities in order."""
-
-    def __init__(self) -> None:
-        self._next = 0
-
-    def uid(self) -> str:
-        self._next += 1
-        return f"00000000-0000-4000-8000-{self._next:012d}"
-
-    def suffix(self) -> str:
-        self._next += 1
-        return f"{self._next:05d}"
 
 
 class _Journal(MemoryLog):
@@ -71,12 +57,11 @@ class Server:
         self.listeners = journal.listeners
         self.store = Store(journal)
         hooks = tuple(hook for dialect in families for hook in dialect.hooks)
-        self.api = Api(self.store, Registry(builtin_kinds()), clock, Counted(), hooks)
+        self.api = Api(self.store, Registry(builtin_kinds()), clock, CountedIdentities(), hooks)
         bootstrap(self.api.objects, _PORT)
         for dialect in families:
             install(self.api.objects, (*dialect.documents(), *dialect.objects))
-        self._views = {each.resource: each.view for dialect in families for each in dialect.definitions}
-        self._views |= {resource: view for dialect in families for resource, view in dialect.views.items()}
+        self._views = views_of(families)
         self._decoders: dict[Resource, msgspec.json.Decoder[Object]] = {}
 
     # --- requests ----------------------------------------------------------------------------------------------
@@ -113,26 +98,43 @@ class Server:
         namespace = metadata.get("namespace", "default") if resource.namespaced else ""
         return self.carry_out(Create(resource, namespace, document))
 
+    def put(self, resource: Resource, document: Document) -> None:
+        """Puts an object there as it is, with identity and status, as if it had always been there."""
+        kind = self.api.registry.find(resource.group, resource.version, resource.plural)
+        if kind is None:
+            raise UsageError(f"there is no kind {resource.kind!r} of {resource.api_version!r}")
+        metadata = document["metadata"]
+        old = self.store.get(kind.storage, metadata.get("namespace", ""), metadata["name"])
+        self.store.put(kind.storage, document, old)
+
     def delete(self, resource: Resource, namespace: str, name: str, grace: int | None = None) -> None:
-        self.carry_out(Delete(resource, namespace, name, grace=grace))
+        """Deletes an object, if it is there."""
+        try:
+            self.carry_out(Delete(resource, namespace, name, grace=grace))
+        except ApiError as error:
+            if error.code != 404:
+                raise
 
     def patch(self, resource: Resource, namespace: str, name: str, patch: Document, subresource: str = "") -> None:
         self.carry_out(Patch(resource, namespace, name, patch, subresource))
 
     # --- what stands in it ---------------------------------------------------------------------------------------
 
+    def bucket(self, resource: Resource) -> Bucket | None:
+        """What the store holds of a resource, and its history; None if it is not served."""
+        kind = self.api.registry.find(resource.group, resource.version, resource.plural)
+        return self.store.bucket(kind.storage) if kind is not None else None
+
     def objects(self, resource: Resource) -> list[Object]:
         """Everything of a resource, in the order of the keys."""
-        kind = self.api.registry.find(resource.group, resource.version, resource.plural)
-        if kind is None:
-            return []
-        records = self.store.bucket(kind.storage).objects.values()
+        bucket = self.bucket(resource)
+        records = bucket.objects.values() if bucket is not None else ()
         return [self.decode(resource, record.data) for record in records]
 
     def find(self, resource: Resource, namespace: str, name: str) -> Object | None:
         """One object, if it is there."""
-        kind = self.api.registry.find(resource.group, resource.version, resource.plural)
-        record = self.store.get(kind.storage, namespace, name) if kind is not None else None
+        bucket = self.bucket(resource)
+        record = bucket.objects.get((namespace, name)) if bucket is not None else None
         return self.decode(resource, record.data) if record is not None else None
 
     def decode(self, resource: Resource, data: bytes) -> Object:

@@ -104,15 +104,15 @@ def play(snapshot: Snapshot, what_if: WhatIf) -> Play:
     estimates = _estimates(snapshot)
     for resource, documents in snapshot.objects.items():
         for document in documents:
-            cluster.put(resource, _prepared(resource, document, snapshot, what_if, estimates))
+            cluster.server.put(resource, _prepared(resource, document, snapshot, what_if, estimates))
     for node in _copies(snapshot, what_if.more_nodes):
-        cluster.put(NODES, node)
+        cluster.server.put(NODES, node)
     for node in node_documents(what_if.shapes, snapshot.taken_at):
         _apply(cluster, node)
     known = {document["metadata"]["name"] for document in snapshot.of(QUEUES)} | {"default"}
     for queue in what_if.queues:
         if queue.name in known:
-            cluster.patch(QUEUES, "", queue.name, {"spec": {"weight": queue.weight}})
+            cluster.server.patch(QUEUES, "", queue.name, {"spec": {"weight": queue.weight}})
         else:
             _apply(cluster, queue_document(queue))
     cluster.run()
@@ -121,7 +121,7 @@ def play(snapshot: Snapshot, what_if: WhatIf) -> Play:
 
 def _apply(cluster: VirtualCluster, document: Document) -> None:
     try:
-        cluster.apply(document)
+        cluster.server.apply(document)
     except ApiError as error:
         raise UsageError(
             f"the {document['kind']} {document['metadata']['name']} cannot be added: {error}"

@@ -16,60 +16,32 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
-
-import msgspec
 
 from podium.core.profile import Profile
 from podium.dialects.dialect import Dialect
-from podium.embedded.api import Api
-from podium.embedded.bootstrap import bootstrap, install
 from podium.embedded.controllers import all_controllers
-from podium.embedded.exchange import Held
-from podium.embedded.kinds import builtin_kinds
-from podium.embedded.log import MemoryLog
 from podium.embedded.nodes.kubelets import simulated_kubelets
-from podium.embedded.registry import Registry
-from podium.embedded.store import Record, Store, Write
-from podium.engine.scheduler import PERIOD, Errand, Scheduler
+from podium.embedded.store import Write
+from podium.engine.errands import Errand
+from podium.engine.scheduler import PERIOD, Scheduler
 from podium.engine.world import World
-from podium.errors import ApiError, PodiumError, UsageError
-from podium.kube.changes import Change, Create, CreateKeyPair, Delete, KeyPair, Patch, request_of, with_keys
+from podium.errors import ApiError, PodiumError
 from podium.kube.controller import Controller, Manager, Ticket
 from podium.kube.machine import Machine, Together
 from podium.kube.resources import PODS, Resource
-from podium.kube.status import error_from_body
-from podium.kube.transport import Response
-from podium.kube.wire import Object, Pod, struct_of
+from podium.kube.wire import Object, Pod
 from podium.sim.binds import BindTrouble
+from podium.sim.server import Server
 
-Document = dict[str, Any]
 Event = Callable[[], None]
 # Told of every write: the resource, the object, and whether it is gone.
 Listener = Callable[[Resource, Object, bool], None]
 
 # When virtual time begins: 2023-11-14 22:13:20 UTC, a round number of seconds.
 BEGIN = 1_700_000_000.0
-_PORT = 6443
-_FIXED_KEYS = KeyPair("a private key of the simulator", "a public key of the simulator")
 
 # A moment that does not end is a bug: so many rounds without the clock moving are not work.
 _ENDLESS = 100_000
-
-
-class Counted:
-    """Identities in order."""
-
-    def __init__(self) -> None:
-        self._next = 0
-
-    def uid(self) -> str:
-        self._next += 1
-        return f"00000000-0000-4000-8000-{self._next:012d}"
-
-    def suffix(self) -> str:
-        self._next += 1
-        return f"{self._next:05d}"
 
 
 class VirtualCluster:
@@ -104,15 +76,9 @@ class VirtualCluster:
         self._digest = hashlib.sha256()
         self._heap: list[tuple[float, int, Event]] = []
         self._events = 0
-        self._decoders: dict[Resource, msgspec.json.Decoder[Object]] = {}
         self._positions: dict[Resource, int] = {}  # how far the watches have come
         self._told = 0  # the newest version that they have been asked about
-        self._store = Store(MemoryLog())
-        hooks = tuple(hook for dialect in self._dialects for hook in dialect.hooks)
-        self._api = Api(self._store, Registry(builtin_kinds()), lambda: self.now, Counted(), hooks)
-        bootstrap(self._api.objects, _PORT)
-        for dialect in self._dialects:
-            install(self._api.objects, (*dialect.documents(), *dialect.objects))
+        self.server = Server(self._dialects, lambda: self.now)
         self.restart(turns)
 
     def restart(self, turns: int | None = None) -> None:
@@ -131,7 +97,7 @@ class VirtualCluster:
         kubelets = simulated_kubelets(events=False)
         own: list[Controller] = []
         if self._controllers:
-            own += all_controllers("", self._api.registry.watchable)
+            own += all_controllers("", self.server.api.registry.watchable)
             own += [make() for dialect in self._dialects for make in dialect.controllers]
         self._machine: Machine = Together(Manager([*own, *kubelets]), self.scheduler)
         for dialect in self._dialects:
@@ -139,12 +105,11 @@ class VirtualCluster:
                 self._machine.serve(definition.resource)
         self._positions.clear()
         for resource in sorted(self._machine.resources, key=lambda each: (each.group, each.plural)):
-            kind = self._api.registry.find(resource.group, resource.version, resource.plural)
-            if kind is not None:
-                bucket = self._store.bucket(kind.storage)
+            bucket = self.server.bucket(resource)
+            if bucket is not None:
                 self._positions[resource] = bucket.end
-                for record in list(bucket.objects.values()):
-                    self._machine.observe(resource, self._decode(resource, record.data))
+                for obj in self.server.objects(resource):
+                    self._machine.observe(resource, obj)
             self._machine.synced(resource)
 
     @property
@@ -168,48 +133,6 @@ class VirtualCluster:
         """Something happens so many seconds after the beginning; what is due at once happens in this order."""
         self._events += 1
         heapq.heappush(self._heap, (self._begin + seconds, self._events, event))
-
-    def apply(self, document: Document) -> None:
-        """Creates an object.  ApiError is the API's own."""
-        resource = self.served(str(document.get("apiVersion", "")), str(document.get("kind", "")))
-        metadata = document.get("metadata") or {}
-        namespace = metadata.get("namespace", "default") if resource.namespaced else ""
-        self._write(Create(resource, namespace, document))
-
-    def put(self, resource: Resource, document: Document) -> None:
-        """Puts an object there as it is, with identity and status, as if it had always been there."""
-        kind = self._api.registry.find(resource.group, resource.version, resource.plural)
-        if kind is None:
-            raise UsageError(f"there is no kind {resource.kind!r} of {resource.api_version!r}")
-        metadata = document["metadata"]
-        old = self._store.get(kind.storage, metadata.get("namespace", ""), metadata["name"])
-        self._store.put(kind.storage, document, old)
-
-    def served(self, api_version: str, kind: str) -> Resource:
-        """The resource of a kind.  UsageError if there is none."""
-        found = self._api.registry.of_kind(api_version, kind)
-        if found is None:
-            raise UsageError(f"there is no kind {kind!r} of {api_version!r}")
-        return found.resource
-
-    def delete(self, resource: Resource, namespace: str, name: str, grace: int | None = None) -> None:
-        """Deletes an object, if it is there."""
-        try:
-            self._write(Delete(resource, namespace, name, grace=grace))
-        except ApiError as error:
-            if error.code != 404:
-                raise
-
-    def patch(self, resource: Resource, namespace: str, name: str, patch: Document) -> None:
-        self._write(Patch(resource, namespace, name, patch))
-
-    def carry_out(self, change: Change) -> None:
-        """Any write.  ApiError is the API's own."""
-        self._write(change)
-
-    def records(self, resource: Resource) -> Iterable[Record]:
-        """What stands in the API, in the order of names."""
-        return self._store.scan(resource)
 
     # --- time --------------------------------------------------------------------------------------------------
 
@@ -251,16 +174,13 @@ class VirtualCluster:
 
     def _tell(self) -> bool:
         """What the watches have to say since the last time; whether it was anything."""
-        if self._store.version == self._told:
+        if self.server.store.version == self._told:
             return False
-        self._told = self._store.version
+        self._told = self.server.store.version
         moved = False
         for resource, position in self._positions.items():
-            kind = self._api.registry.find(resource.group, resource.version, resource.plural)
-            if kind is None:
-                continue
-            bucket = self._store.bucket(kind.storage)
-            if bucket.end == position:
+            bucket = self.server.bucket(resource)
+            if bucket is None or bucket.end == position:
                 continue
             moved = True
             self._positions[resource] = bucket.end
@@ -269,7 +189,7 @@ class VirtualCluster:
         return moved
 
     def _tell_of(self, resource: Resource, write: Write) -> None:
-        obj = self._decode(resource, write.new.data)
+        obj = self.server.decode(resource, write.new.data)
         if resource == PODS:
             assert isinstance(obj, Pod)
             stage = "gone" if write.deleted else "leaving" if obj.deleting else obj.status.phase
@@ -282,13 +202,6 @@ class VirtualCluster:
         for listener in self.listeners:
             listener(resource, obj, write.deleted)
 
-    def _decode(self, resource: Resource, data: bytes) -> Object:
-        decoder = self._decoders.get(resource)
-        if decoder is None:
-            view = self.world.views.get(resource) or struct_of(resource)
-            decoder = self._decoders[resource] = msgspec.json.Decoder(view)
-        return decoder.decode(data)
-
     def _carry_out(self, ticket: Ticket) -> None:
         if self.bind_trouble is not None and ticket.controller == Errand.BIND.value:
             self.at(self.elapsed + self.bind_trouble.seconds, partial(self._bind, ticket, self._machine))
@@ -296,7 +209,7 @@ class VirtualCluster:
         result: Object | None = None
         failure: Exception | None = None
         try:
-            result = self._write(ticket.change)
+            result = self.server.carry_out(ticket.change)
         except ApiError as error:
             self.refused += 1
             failure = error
@@ -308,23 +221,10 @@ class VirtualCluster:
         failure = self.bind_trouble.before()
         if failure is None:
             try:
-                self._write(ticket.change)
+                self.server.carry_out(ticket.change)
             except ApiError as error:
                 failure = error
             failure = self.bind_trouble.after() or failure
         self.refused += failure is not None
         if sender is self._machine:
             sender.done(ticket, None, failure, self.now)
-
-    def _write(self, change: Change) -> Object | None:
-        """Sends a change to the API: the object as it answers."""
-        if isinstance(change, CreateKeyPair):
-            change = with_keys(change, _FIXED_KEYS)
-        reply = self._api.handle(request_of(change))
-        response = reply.response if isinstance(reply, Held) else reply
-        assert isinstance(response, Response)
-        if response.status >= 300:
-            raise error_from_body(response.status, response.body)
-        if isinstance(change, Delete) or (isinstance(change, Create) and change.subresource):
-            return None
-        return self._decode(change.resource, response.body)

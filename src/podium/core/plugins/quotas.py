@@ -21,7 +21,7 @@ from podium.core.plugins.queue_tree import QueueTree
 from podium.core.resources import CPU, MEMORY
 from podium.core.session import Session
 from podium.core.shares import TOLERANCE, Amounts, capability_of, real_limit, vector_of
-from podium.reasons import QUEUE_GUARANTEE, QUEUE_NEGATIVE, QUEUE_PROMISES, refuse
+from podium.reasons import QUEUE_GUARANTEE, QUEUE_NEGATIVE, QUEUE_PROMISES, Reason, refuse
 
 
 class Quota(msgspec.Struct):
@@ -72,7 +72,7 @@ def tree_quotas(session: Session, tree: QueueTree) -> dict[str, Quota]:
             id: _guarantee(session, tree.queues[id], np.minimum(capability[id], above)) for id in children
         }
         reserved = _sum(guarantee.values(), len(above))
-        _check_promises(session, tree.queues[parent], reserved, above)
+        _check_promise(session, tree.queues[parent], QUEUE_PROMISES, reserved, above)
         for id in children:
             limit = real_limit(np.minimum(capability[id], above), above, reserved, guarantee[id])
             found[id] = _quota(session, tree.queues[id], guarantee[id], limit)
@@ -95,29 +95,22 @@ def _quota(session: Session, queue: Queue, guarantee: Amounts, limit: Amounts) -
 def _guarantee(session: Session, queue: Queue, most: Amounts) -> Amounts:
     """A promise that can be kept as far as the queue's own limit goes."""
     promised = vector_of(session, queue.guarantee)
-    for column in np.flatnonzero(promised > most + TOLERANCE).tolist():
-        fault = refuse(
-            QUEUE_GUARANTEE,
-            queue=queue.name or queue.id,
-            resource=session.cluster.dimensions.names[column],
-            guarantee=int(promised[column]),
-            limit=int(most[column]),
-        )
-        session.report(queue.id, fault)
+    _check_promise(session, queue, QUEUE_GUARANTEE, promised, most)
     result: Amounts = np.minimum(promised, most)
     return result
 
 
-def _check_promises(session: Session, parent: Queue, promised: Amounts, limit: Amounts) -> None:
+def _check_promise(session: Session, queue: Queue, reason: Reason, promised: Amounts, limit: Amounts) -> None:
+    """Reports every resource of which more is promised than there may be."""
     for column in np.flatnonzero(promised > limit + TOLERANCE).tolist():
         fault = refuse(
-            QUEUE_PROMISES,
-            queue=parent.name or parent.id,
+            reason,
+            queue=queue.name or queue.id,
             resource=session.cluster.dimensions.names[column],
             guarantee=int(promised[column]),
             limit=int(limit[column]),
         )
-        session.report(parent.id, fault)
+        session.report(queue.id, fault)
 
 
 def _check_signs(session: Session, queue: Queue) -> None:

@@ -29,7 +29,8 @@ from podium.dialects.kubernetes.translate import state_of
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, QUEUE_NAME, QUEUES
 from podium.dialects.volcano.types import PodGroup, Queue
 from podium.embedded.store import Record
-from podium.engine.scheduler import Errand, Scheduler
+from podium.engine.errands import Errand
+from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
 from podium.kube.pod_resources import Amounts, amounts, pod_requests
 from podium.kube.resources import NODES, PODS, Resource
@@ -147,7 +148,7 @@ class Invariants(Watcher):
 
     def _check_model(self, scheduler: Scheduler) -> None:
         """I3, I5 and I6 against what the scheduler has been told."""
-        world, under_way = scheduler.world, scheduler.under_way
+        world = scheduler.world
         cluster = world.cluster
         pods = {pod.uid: pod for pod in world.cache.all(PODS) if isinstance(pod, Pod)}
         if pods.keys() != cluster.tasks.keys():
@@ -157,7 +158,7 @@ class Invariants(Watcher):
         for uid, pod in pods.items():
             task = cluster.tasks[uid]
             state, node = state_of(pod), pod.spec.node_name
-            sent = under_way.get(uid)
+            sent = world.sent.get(uid)
             allowed: tuple[State, ...] = (state,)
             if sent is not None and state is State.PENDING:
                 allowed, state, node = (State.BINDING, State.BOUND), State.BINDING, sent.node
@@ -185,8 +186,8 @@ class Invariants(Watcher):
         if len(running) != 1:
             self._fail("I7", f"{len(running)} schedulers run at the end")
         _, scheduler = running[0]
-        if scheduler.under_way:
-            self._fail("I3", f"binds are still under way at rest: {sorted(scheduler.under_way)}")
+        if scheduler.world.sent:
+            self._fail("I3", f"binds are still under way at rest: {sorted(scheduler.world.sent)}")
         if scheduler.world.leaving:
             self._fail("I3", f"evictions are still under way at rest: {sorted(scheduler.world.leaving)}")
         self._check_model(scheduler)
@@ -211,8 +212,8 @@ class Invariants(Watcher):
         afresh = World(self._stage.dialects)
         for resource in sorted(afresh.resources, key=lambda each: each.plural):
             for obj in self._stage.server.objects(resource):
-                afresh.observe(resource, obj, {})
-        afresh.settle({})
+                afresh.observe(resource, obj)
+        afresh.settle()
         afresh.cluster.settle()
         cluster = scheduler.world.cluster
         cluster.settle()

@@ -200,11 +200,7 @@ class Stage:
 
     def delete(self, resource: Resource, name: str, namespace: str = "default", grace: int | None = None) -> None:
         """Deletes an object, if it is there."""
-        try:
-            self.server.delete(resource, namespace if resource.namespaced else "", name, grace)
-        except ApiError as error:
-            if error.code != 404:
-                raise
+        self.server.delete(resource, namespace if resource.namespaced else "", name, grace)
 
     def patch(
         self, resource: Resource, name: str, patch: Document, namespace: str = "default", subresource: str = ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from podium.engine.flights import rest
-from podium.engine.scheduler import Errand
+from podium.engine.errands import Errand
+from podium.engine.rests import rest
 from podium.errors import ApiError, TransportError
 from podium.sim.binds import failure
 from podium.sim.draw import Draw

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from podium.embedded.nodes.shapes import TaintShape
-from podium.engine.scheduler import Errand
+from podium.engine.errands import Errand
 from podium.sim.histories import population as p
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.faults.binds import Failing

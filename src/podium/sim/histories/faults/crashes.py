@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from podium.engine.scheduler import Errand
+from podium.engine.errands import Errand
 from podium.errors import ApiError, TransportError
 from podium.kube.changes import Read
 from podium.kube.lease import Ask, Election, Pause

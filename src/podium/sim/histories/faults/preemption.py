@@ -9,7 +9,7 @@ import msgspec
 
 from podium.core.profile import Profile, read_profile
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS
-from podium.engine.scheduler import Errand
+from podium.engine.errands import Errand
 from podium.errors import ApiError, TransportError
 from podium.kube.resources import NODES, PODS
 from podium.kube.status import too_many_requests

@@ -1,0 +1,297 @@
+"""What the scheduler has sent, and what becomes of it.
+
+    carry_out, evict     decisions become writes, one ticket each; binds of a gang that lacks volumes are held
+    take                 the tickets that go out now, with those that go once more, and what there is to say
+    answered             every answer: it confirms, gives back, sends what follows, or asks how things stand
+    touched, forget      what the watches tell, for whoever waits for it
+    follow_volumes       held gangs whose waiting is over
+
+A bind is done, refused, or its outcome is unknown.  A refused one gives its room back, and its gang rests.  An
+unknown one keeps it until the pod itself has been read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from podium.core.decisions import Bind, Decision, Evict, Nominate, Refuse, Ungate
+from podium.core.model import Gang, QuotaGate, State, Task
+from podium.core.profile import Profile
+from podium.engine import effects
+from podium.engine.outcomes import Outcome, is_doubtful, is_no, outcome, wanted_pause
+from podium.engine.recovery import write_plan
+from podium.engine.rests import Rests
+from podium.engine.retries import Retries
+from podium.engine.tally import Tally
+from podium.engine.voice import Voice
+from podium.engine.volumes import Held, VolumeBinder, bind_timeout
+from podium.engine.world import Bound, World
+from podium.errors import ApiError
+from podium.kube.changes import Change, Patch
+from podium.kube.controller import Ticket
+from podium.kube.resources import PODS, Resource
+from podium.kube.wire import Object, Pod
+from podium.reasons import Refusal
+
+_MOST_REFUSALS = 5  # of an eviction, before its victim is left where it is
+
+
+class Errand(Enum):
+    """What a ticket was sent for."""
+
+    BIND = "bind"
+    MARK = "mark for eviction"
+    EVICT = "evict"
+    NOMINATE = "nominate"
+    TELL = "tell"
+    ASK = "ask"
+    VOLUME = "give a claim its volume"
+    UNGATE = "lift a gate"
+
+
+# Their answers are taken in like what a watch tells: what others make of them must not be seen before them.
+_TELLING = (Errand.VOLUME, Errand.UNGATE)
+
+
+class Errands:
+    """Follows every write from the decision to its last answer."""
+
+    def __init__(self, world: World, voice: Voice, rests: Rests, tally: Tally) -> None:
+        self._world = world
+        self._cluster = world.cluster
+        self._voice = voice
+        self._rests = rests
+        self._tally = tally
+        self._volumes = VolumeBinder(world)
+        self._retries = Retries()
+        self._nominating: set[str] = set()  # tasks whose promise is being written
+        self._binding = 0  # binds that have not been answered
+        self._out: list[Ticket] = []
+
+    @property
+    def holding(self) -> bool:
+        """Whether binds wait for volumes."""
+        return bool(self._volumes)
+
+    # --- what is sent ------------------------------------------------------------------------------------------
+
+    def carry_out(self, decisions: Iterable[Decision], profile: Profile, number: int, now: float) -> None:
+        """What a step of a profile's turn has decided.  The number tells its plans from those of other turns."""
+        placed: list[Task] = []
+        for decision in decisions:
+            if isinstance(decision, Bind):
+                task = self._cluster.tasks[decision.task]
+                plan = write_plan(decision.gang, number, decision.members, now)
+                self._cluster.assign(task, State.BINDING, task.row)
+                self._world.sent[task.id] = Bound(decision.node, plan)
+                placed.append(task)
+            elif isinstance(decision, Evict):
+                self.evict(self._cluster.tasks[decision.task], decision.why, now)
+            elif isinstance(decision, Nominate):
+                self._nominate(self._cluster.tasks[decision.task], decision.node)
+            elif isinstance(decision, Ungate):
+                self._lift_gates(self._cluster.tasks[decision.task])
+        self._bind(placed, profile, now)
+
+    def evict(self, task: Task, why: str, now: float) -> None:
+        """Sends a task away: first it is told why, then it goes."""
+        self._world.leaving.add(task.id)
+        self._send(Errand.MARK, task, effects.disruption_mark(task, why, now))
+
+    def take(self, now: float) -> list[Ticket]:
+        """What goes out now."""
+        tickets, self._out = self._out, []
+        tickets += self._retries.take(now)
+        for change in self._voice.take(now, binding=self._binding > 0):
+            tickets.append(Ticket(Errand.TELL.value, (change.namespace, change.resource.plural), change))
+        return tickets
+
+    def next_wake(self, now: float) -> float | None:
+        """When something is to go out, or is over, though nothing happened.  Of what there is to say, the voice
+        itself knows."""
+        if self._out:
+            return now
+        times = (self._volumes.next_wake(now), self._retries.next_wake)
+        return min((at for at in times if at is not None), default=None)
+
+    def _nominate(self, task: Task, node: str) -> None:
+        """A promise is made anew in every turn, and written when it is another one than the pod shows."""
+        pod = self._pod_of(task)
+        shown = pod is not None and pod.status.nominated_node_name == node
+        if not shown or task.id in self._nominating:
+            self._nominating.add(task.id)
+            self._send(Errand.NOMINATE, task, effects.nomination(task, node))
+
+    def _lift_gates(self, task: Task) -> None:
+        pod = self._pod_of(task)
+        gates = (pod.spec.scheduling_gates if pod is not None else None) or ()
+        self._send(Errand.UNGATE, task, effects.ungated(task, (gate.name for gate in gates)))
+
+    def _bind(self, placed: list[Task], profile: Profile, now: float) -> None:
+        """Sends binds.  Those of a gang of which one member lacks a volume wait, all of them."""
+        waiting: dict[str, list[Task]] = {task.gang.id: [] for task in placed if self._volumes.concerns(task)}
+        for task in placed:
+            if task.gang.id in waiting:
+                waiting[task.gang.id].append(task)
+            else:
+                self._send_bind(task)
+        if waiting:
+            deadline = now + bind_timeout(profile)
+            for id, tasks in waiting.items():
+                self._volumes.hold(id, [(task, self._world.sent[task.id].node) for task in tasks], deadline)
+            self._send_writes()
+
+    def _send_bind(self, task: Task) -> None:
+        sent = self._world.sent[task.id]
+        self._binding += 1
+        self._send(Errand.BIND, task, effects.binding(task, sent.node, sent.plan))
+
+    def _send_writes(self) -> None:
+        for gang, write in self._volumes.take_writes():
+            self._out.append(Ticket(Errand.VOLUME.value, (write.namespace, gang), write))
+
+    def _send(self, errand: Errand, task: Task, change: Change) -> None:
+        self._out.append(Ticket(errand.value, (task.namespace, task.id), change))
+
+    def _pod_of(self, task: Task) -> Pod | None:
+        return self._world.cache.find(PODS, Pod, (task.namespace, task.name))
+
+    # --- what the watches tell ---------------------------------------------------------------------------------
+
+    def touched(self, resource: Resource, obj: Object) -> None:
+        """An object came or changed."""
+        self._volumes.touched(resource, obj)
+
+    def forget(self, resource: Resource, obj: Object) -> None:
+        """An object is gone."""
+        self._retries.forget(obj.uid)
+        self._nominating.discard(obj.uid)
+        self._volumes.touched(resource, obj)
+
+    # --- answers -----------------------------------------------------------------------------------------------
+
+    def answered(
+        self, ticket: Ticket, result: Object | None, error: Exception | None, now: float
+    ) -> Object | None:
+        """What became of an errand.  Gives back the object that is to be taken in, if there is one."""
+        errand, id = Errand(ticket.controller), ticket.key[1]
+        task = self._cluster.tasks.get(id)
+        if error is None or (outcome(error) is Outcome.REFUSED and errand is not Errand.EVICT):
+            self._retries.settled(ticket)
+        if errand is Errand.BIND:
+            self._bind_answered(id, task, error, now)
+        elif errand is Errand.ASK:
+            self._question_answered(ticket, task, result, error, now)
+        elif errand is Errand.VOLUME:
+            self._volume_answered(ticket, error, now)
+        elif errand is Errand.TELL:
+            self._voice.answered(ticket.change, lost=is_doubtful(error))
+        elif errand is Errand.NOMINATE and not is_doubtful(error):
+            self._nominating.discard(id)
+        elif task is None:
+            pass  # nobody is interested any more
+        elif errand is Errand.MARK:
+            # Whether the mark could be written or not, the room is needed.
+            self._send(Errand.EVICT, task, effects.eviction(task))
+        elif errand is Errand.EVICT and is_no(error):
+            self._eviction_refused(ticket, task, now)
+        elif is_doubtful(error):
+            self._retries.again(ticket, now, wanted_pause(error))
+        elif errand is Errand.UNGATE and error is not None:
+            task.quota_gate = QuotaGate.CLOSED  # it stands where it stood
+        return result if error is None and errand in _TELLING else None
+
+    def _bind_answered(self, id: str, task: Task | None, error: Exception | None, now: float) -> None:
+        result = outcome(error)
+        self._binding -= 1
+        self._tally.bind_answered(task, result, now)
+        if task is not None and result is Outcome.DONE:
+            self._voice.bound(task, now)
+        if task is None or id not in self._world.sent:
+            return  # the watch was faster
+        if result is Outcome.DONE:
+            if task.state is State.BINDING:
+                self._cluster.assign(task, State.BOUND, task.row)
+            self._rests.succeeded(task.gang.id)
+        elif result is Outcome.UNKNOWN:
+            self._send(Errand.ASK, task, effects.question(task))
+        else:
+            del self._world.sent[id]
+            if task.state is State.BINDING:
+                self._cluster.assign(task, State.PENDING, -1)
+                self._world.news.room = True
+            self._rests.leave_alone(task.gang.id, now, wanted_pause(error))
+
+    def _question_answered(
+        self, ticket: Ticket, task: Task | None, pod: Object | None, error: Exception | None, now: float
+    ) -> None:
+        if task is None:
+            return
+        if isinstance(pod, Pod) and pod.uid == task.id:
+            sent = self._world.sent.pop(task.id, None)
+            self._world.reread(pod)
+            if sent is not None and task.state is State.PENDING:
+                self._rests.leave_alone(task.gang.id, now)  # it was never bound: once more, a little later
+        elif outcome(error) is Outcome.UNKNOWN:
+            self._retries.again(ticket, now, wanted_pause(error))
+        else:
+            self._world.sent.pop(task.id, None)
+            self._cluster.remove_task(task.id)
+            self._world.news.room = True
+
+    def _eviction_refused(self, ticket: Ticket, task: Task, now: float) -> None:
+        """The others of its gang may be gone by now, so it is asked more than once.  Then the task stays: whoever
+        wanted its room looks elsewhere, until the pod itself is news."""
+        if self._retries.failures(ticket) < _MOST_REFUSALS:
+            self._retries.again(ticket, now)
+            return
+        self._retries.settled(ticket)
+        self._world.leaving.discard(task.id)
+        pod = self._pod_of(task)
+        if pod is not None and pod.uid == task.id:
+            self._world.reread(pod)
+            task.preemptable = False
+        self._world.news.room = True
+
+    def _volume_answered(self, ticket: Ticket, error: Exception | None, now: float) -> None:
+        if outcome(error) is Outcome.UNKNOWN:
+            self._retries.again(ticket, now, wanted_pause(error))  # a second time it is refused, or does no harm
+        elif isinstance(error, ApiError):
+            assert isinstance(ticket.change, Patch)
+            self._volumes.refused(ticket.change, error)
+
+    # --- gangs that were held ----------------------------------------------------------------------------------
+
+    def follow_volumes(self, now: float) -> None:
+        """Gangs whose volumes are there are bound; those whose are not to be had give their places back."""
+        for held, refusal in self._volumes.due(now):
+            tasks = self._still_held(held)
+            if not tasks:
+                continue
+            gang = tasks[0].gang
+            whole = len(tasks) == len(held.nodes) or gang.ready >= gang.minimum
+            if refusal is None and whole and gang.id in self._cluster.gangs:
+                for task in tasks:
+                    self._send_bind(task)
+            else:
+                self._give_back(gang, tasks, refusal, now)
+        self._send_writes()
+
+    def _still_held(self, held: Held) -> list[Task]:
+        """What is left of a gang that was held: some may have ended, or been told to."""
+        found = (self._cluster.tasks.get(id) for id in held.nodes)
+        return [task for task in found if task is not None and task.id in self._world.sent]
+
+    def _give_back(self, gang: Gang, tasks: list[Task], refusal: Refusal | None, now: float) -> None:
+        """A gang that was held is decided on anew, a little later."""
+        for task in tasks:
+            del self._world.sent[task.id]
+            self._cluster.assign(task, State.PENDING, -1)
+            pod = self._pod_of(task)
+            if pod is not None:
+                self._world.reread(pod)
+        self._world.news.room = True
+        self._rests.leave_alone(gang.id, now)
+        if refusal is not None:
+            self._voice.heard([Refuse(gang.id, refusal)], now)
