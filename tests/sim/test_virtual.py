@@ -133,6 +133,24 @@ def test_a_scenario_plays_to_its_end(tmp_path: Path) -> None:
     assert result == played(tmp_path)
 
 
+def test_what_starts_again_for_ever_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """A pod of the usual restart policy never ends; others that do are waited for, however long they run."""
+    pods = """
+- at: 0
+  apply:
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: again, annotations: {podium.dev/run-seconds: "10"}}
+    spec: {containers: [{name: m, image: i}]}
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: once, annotations: {podium.dev/run-seconds: "20000"}}
+    spec: {restartPolicy: Never, containers: [{name: m, image: i}]}
+"""
+    phases = {pod.name: pod.phase for pod in played(tmp_path, pods).pods}
+    assert (phases["again"], phases["once"]) == ("Running", "Succeeded")
+
+
 def test_a_restart_of_the_scheduler_loses_nothing(tmp_path: Path) -> None:
     result = played(tmp_path, "- {at: 30, restart: true}\n")
     assert [pod.phase for pod in result.pods] == ["Succeeded", "Succeeded"]

@@ -2,7 +2,7 @@
 
     nodes:                        # as in a nodes file: groups of nodes that are alike
     - {name: gpu, count: 4, gpus: 8}
-    until: 3600                   # seconds; without it until nothing more is due
+    until: 3600                   # seconds; without it until nothing more is due but restarts of containers
     events:
     - at: 0
       apply: [ ... ]              # manifests, of any kind that podium serves

@@ -21,6 +21,7 @@ from podium.core.profile import Profile
 from podium.dialects.dialect import Dialect
 from podium.embedded.controllers import all_controllers
 from podium.embedded.nodes.kubelets import simulated_kubelets
+from podium.embedded.nodes.script import script_of
 from podium.embedded.store import Write
 from podium.engine.errands import Errand
 from podium.engine.scheduler import PERIOD, Scheduler
@@ -42,6 +43,8 @@ BEGIN = 1_700_000_000.0
 
 # A moment that does not end is a bug: so many rounds without the clock moving are not work.
 _ENDLESS = 100_000
+# Containers that start again and again do so for ever: after so many seconds of nothing else the run is over.
+_ONLY_RESTARTS = 3600.0
 
 
 class VirtualCluster:
@@ -78,6 +81,8 @@ class VirtualCluster:
         self._events = 0
         self._positions: dict[Resource, int] = {}  # how far the watches have come
         self._told = 0  # the newest version that they have been asked about
+        self._stages: dict[str, str] = {}  # of pods that there are, by UID
+        self._news_at = begin  # when a pod last came, went or got further
         self.server = Server(self._dialects, lambda: self.now)
         self.restart(turns)
 
@@ -137,12 +142,15 @@ class VirtualCluster:
     # --- time --------------------------------------------------------------------------------------------------
 
     def run(self, until: float = math.inf) -> None:
-        """Lets time pass until nothing is due any more, or so many seconds after the beginning."""
+        """Lets time pass until nothing is due any more, or so many seconds after the beginning.
+
+        Without an end of its own a run is also over when all that still happens are restarts of containers.
+        """
         end = self._begin + until
         while True:
             self.settle()
             due = self._next_due()
-            if due is None or due > end:
+            if due is None or due > end or (until == math.inf and self._only_restarts()):
                 break
             self.now = max(self.now, due)
             while self._heap and self._heap[0][0] <= self.now:
@@ -164,6 +172,13 @@ class VirtualCluster:
                 if wake is None or wake > self.now:
                     return
         raise PodiumError(f"virtual time stands still at {self.elapsed:.3f} s: the cluster does not come to rest")
+
+    def _only_restarts(self) -> bool:
+        if self._heap or self.now - self._news_at < _ONLY_RESTARTS:
+            return False
+        self._news_at = self.now  # before the next look at all pods as long a time shall pass
+        pods = self.server.objects(PODS)
+        return not any(_will_end(pod) for pod in pods if isinstance(pod, Pod) and not pod.finished)
 
     def _next_due(self) -> float | None:
         wake = self._machine.next_wake(self.now)
@@ -195,6 +210,12 @@ class VirtualCluster:
             stage = "gone" if write.deleted else "leaving" if obj.deleting else obj.status.phase
             told = f"{self.elapsed:.6f} {obj.namespace}/{obj.name} {obj.spec.node_name} {stage}\n"
             self._digest.update(told.encode())
+            if stage != self._stages.get(obj.uid):
+                self._news_at = self.now
+            if write.deleted:
+                self._stages.pop(obj.uid, None)
+            else:
+                self._stages[obj.uid] = stage
         if write.deleted:
             self._machine.forget(resource, obj)
         else:
@@ -228,3 +249,17 @@ class VirtualCluster:
         self.refused += failure is not None
         if sender is self._machine:
             sender.done(ticket, None, failure, self.now)
+
+
+def _will_end(pod: Pod) -> bool:
+    """Whether a pod's containers end for good one day, without anybody's doing."""
+    if pod.deleting or (pod.spec.active_deadline_seconds is not None and pod.status.start_time is not None):
+        return True
+    script = script_of(pod.annotations)
+    ends = script.run_seconds is not None or script.exit_now
+    policy = pod.spec.restart_policy
+    return (
+        bool(pod.spec.node_name)
+        and ends
+        and (policy == "Never" or (policy == "OnFailure" and not script.exit_code))
+    )
