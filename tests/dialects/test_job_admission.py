@@ -150,6 +150,7 @@ INVALID: dict[str, tuple[Spoil, str]] = {
         in_container(resources={"requests": {"cpu": "lots"}}),
         "spec.tasks[0].template",
     ),
+    "a container that is null": (in_pod(containers=[None]), "spec.tasks[0].template.spec.containers[0].name"),
     "a restart policy that is none": (in_pod(restartPolicy="Maybe"), "spec.tasks[0].template.spec.restartPolicy"),
     "containers that are no list": (in_pod(containers="main"), "spec.tasks[0].template"),
 }
@@ -269,6 +270,25 @@ def test_everything_left_open_is_filled_in(guarded: World) -> None:
 
 def _parts(total: int, size: int, least: int) -> Document:
     return {"totalPartitions": total, "partitionSize": size, "minPartitions": least}
+
+
+def test_nulls_and_unknown_fields_say_nothing(open_world: World) -> None:
+    """YAML that ends after a colon: Volcano's Go structs have nothing there, and no Job is held up by it."""
+    world = open_world
+    job = job_document(task("main"), name="empty", plugins={"env": None, "svc": [], "pytorch": ["--master=main"]})
+    job["spec"]["volumes"] = [{"mountPath": "/a", "volumeClaim": CLAIM}]
+    pod = job["spec"]["tasks"][0]["template"]["spec"]
+    pod |= {"restartPolicy": None, "tolerations": None, "volumes": [{"name": "a", "emptyDirr": {}}]}
+    pod["containers"][0] |= {"env": None, "ports": None, "volumeMounts": None, "command": ["sh", None]}
+    pod["containers"][0]["resources"] = {"requests": {"cpu": None}, "limits": None}
+    world.apply(job)
+    world.pass_seconds(5)
+    assert world.get(JOBS, "empty")["status"]["state"]["phase"] == "Running"
+    made = world.get(PODS, "empty-main-0")["spec"]
+    world.request_delete("empty")
+    assert made["containers"][0]["command"] == ["sh", ""]
+    assert made["containers"][0]["resources"] == {"requests": {"cpu": "0"}}
+    assert {"VC_TASK_INDEX", "MASTER_ADDR"} <= {each["name"] for each in made["containers"][0]["env"]}
 
 
 # --- what may change ---------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from podium.kube import resources as r
 from podium.kube.admission import Hook
 from podium.kube.fields import FieldError
 from podium.kube.resources import Resource
+from podium.kube.schema import values
 
 Document = dict[str, Any]
 
@@ -71,7 +72,13 @@ class Admission:
             defaults.add_default_tolerations(document)
         for hook in self._hooks.get(kind.resource, ()):
             if hook.mutate is not None:
-                hook.mutate(document, old, self._stored)
+                try:
+                    hook.mutate(document, old, self._stored)
+                except Exception:
+                    # Filling in comes before the schema is asked: what broke the hook may be the schema's to name.
+                    if not (kind.custom and values.is_mistyped(document, kind.schema)):
+                        raise
+                    return
 
     def validate(self, kind: Kind, document: Document, old: Document | None) -> list[FieldError]:
         hooks = self._hooks.get(kind.resource, ())

@@ -11,6 +11,8 @@ from typing import Any
 from podium.dialects.volcano.job_types import DEFAULT_MAX_RETRY
 from podium.dialects.volcano.names import DEFAULT_QUEUE, SCHEDULER
 from podium.kube.admission import Surroundings
+from podium.kube.schema.builtin import type_named
+from podium.kube.schema.filling import drop_nulls
 
 Document = dict[str, Any]
 
@@ -60,7 +62,10 @@ def _fill_task(task: Document, index: int) -> None:
         size = parts.get("partitionSize", 1) if isinstance(parts, dict) else 1
         task["minAvailable"] = least * size if least else task.get("replicas") or 0
     template = task.get("template")
-    spec = template.get("spec") if isinstance(template, dict) else None
+    if not isinstance(template, dict):
+        return
+    drop_nulls(template, type_named("PodTemplateSpec"))
+    spec = template.get("spec")
     if isinstance(spec, dict) and spec.get("hostNetwork") and not spec.get("dnsPolicy"):
         spec["dnsPolicy"] = _HOST_NETWORK_DNS
 
