@@ -70,7 +70,7 @@ class Admission:
                 self._choose_storage_class(document)
         if kind.resource == r.PODS:
             defaults.add_default_tolerations(document)
-        for hook in self._hooks.get(kind.resource, ()):
+        for hook in self._concerned(kind, old):
             if hook.mutate is not None:
                 try:
                     hook.mutate(document, old, self._stored)
@@ -81,13 +81,15 @@ class Admission:
                     return
 
     def validate(self, kind: Kind, document: Document, old: Document | None) -> list[FieldError]:
-        hooks = self._hooks.get(kind.resource, ())
-        checks = (hook.validate for hook in hooks if hook.validate is not None)
+        checks = (hook.validate for hook in self._concerned(kind, old) if hook.validate is not None)
         return [error for check in checks for error in check(document, old, self._stored)]
 
     def validates(self, kind: Kind) -> bool:
         """Whether anybody looks at changes of this kind."""
-        return any(hook.validate is not None for hook in self._hooks.get(kind.resource, ()))
+        return any(hook.validate is not None and not hook.new_only for hook in self._hooks.get(kind.resource, ()))
+
+    def _concerned(self, kind: Kind, old: Document | None) -> Iterator[Hook]:
+        return (hook for hook in self._hooks.get(kind.resource, ()) if old is None or not hook.new_only)
 
     def check_delete(self, kind: Kind, record: Record) -> None:
         """Raises when a hook says that an object has to stay."""
