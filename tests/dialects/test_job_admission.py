@@ -64,6 +64,10 @@ INVALID: dict[str, tuple[Spoil, str]] = {
     "negative retries": (spec(maxRetry=-1), "spec.maxRetry"),
     "a negative time to live": (spec(ttlSecondsAfterFinished=-1), "spec.ttlSecondsAfterFinished"),
     "no success needed": (spec(minSuccess=0), "spec.minSuccess"),
+    "a Service with dots": (
+        lambda job: (named("a.b")(job), spec(plugins={"svc": []})(job))[0],
+        "spec.plugins[svc]",
+    ),
     "a bad queue name": (spec(queue="No Queue"), "spec.queue"),
     "a queue that does not exist": (spec(queue="nowhere"), "spec.queue"),
     "the root queue": (spec(queue="root"), "spec.queue"),
@@ -72,6 +76,19 @@ INVALID: dict[str, tuple[Spoil, str]] = {
     "a bad priority class": (spec(priorityClassName="High!"), "spec.priorityClassName"),
     "a long scheduler name": (spec(schedulerName="s" * 64), "spec.schedulerName"),
     "negative replicas": (in_task(replicas=-1), "spec.tasks[0].replicas"),
+    "more pods than anybody has": (in_task(replicas=2**31 - 1), "spec.tasks[0].replicas"),
+    "more pods than anybody has, together": (
+        spec(tasks=[task("a", 600_000), task("b", 700_000)]),
+        "spec.tasks[1].replicas",
+    ),
+    "more names than a ConfigMap holds": (
+        spec(tasks=[task("main", 900_000)], plugins={"svc": []}),
+        "spec.plugins[svc]",
+    ),
+    "more names than a Secret holds": (
+        spec(tasks=[task("main", 900_000)], plugins={"ssh": []}),
+        "spec.plugins[ssh]",
+    ),
     "a task with more minimum than pods": (in_task(minAvailable=3), "spec.tasks[0]"),
     "a task with a negative minimum": (in_task(minAvailable=-1), "spec.tasks[0].minAvailable"),
     "a task name that is none": (in_task(name="Task_One"), "spec.tasks[0].name"),

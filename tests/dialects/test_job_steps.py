@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from podium.dialects.volcano import job_plan
 from podium.dialects.volcano.names import PODGROUPS
 from podium.kube.changes import Patch
 from tests.dialects.job_stage import NOW, Stage, job_document, task, template
@@ -134,3 +135,26 @@ def test_pods_of_a_task_that_has_begun_come_back_whatever_it_waited_for() -> Non
     stage.pod("a-0", "Pending")
     stage.pod("b-0")
     assert stage.look().created == ["b-1"]
+
+
+# --- many pods ---------------------------------------------------------------------------------------------
+
+
+def test_the_pods_of_the_gang_are_made_first() -> None:
+    stage = Stage(task("a", 3, minAvailable=1), task("b", 2, minAvailable=1), phase="Pending", minAvailable=2)
+    stage.group("Inqueue")
+    assert stage.look().created == ["a-0", "b-0", "a-1", "a-2", "b-1"]
+
+
+def test_no_more_pods_are_made_than_find_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the replicas, so many wait beyond the gang; a pod with a node makes room for the next."""
+    monkeypatch.setattr(job_plan, "MOST_WAITING", 2)
+    stage = Stage(task("a", 1000, minAvailable=3), phase="Pending", minAvailable=3)
+    stage.group("Inqueue")
+    assert stage.look().created == ["a-0", "a-1", "a-2"]
+    for index in range(3):
+        stage.pod(f"a-{index}", "Pending")
+    assert stage.look().created == []
+    for index in range(3):
+        stage.pod(f"a-{index}", node="n")
+    assert stage.look().created == ["a-3", "a-4"]

@@ -28,6 +28,8 @@ from podium.kube.names import check_dns_label, check_dns_subdomain, check_qualif
 Document = dict[str, Any]
 
 _LONGEST_SCHEDULER = 63
+# More than any cluster has room for: such a number is a slip of the pen, and would only fill the server.
+_MOST_PODS = 1_000_000
 # What may change in a Job that is there; the rest of a task is compared without these.
 _MOVABLE = ("minAvailable", "priorityClassName", "tasks", "volumes", "replicas")
 _MOVABLE_IN_TASK = ("replicas", "minAvailable")
@@ -115,6 +117,10 @@ def _number_errors(job: Job) -> Iterator[FieldError]:
         yield fields.invalid("spec.minAvailable", spec.min_available, detail)
     for index, task in enumerate(spec.tasks):
         yield from _task_number_errors(task, f"spec.tasks[{index}]")
+    if job.total > _MOST_PODS:
+        index = max(range(len(spec.tasks)), key=lambda each: spec.tasks[each].replicas)
+        detail = f"the Job would have {job.total} pods, and can have {_MOST_PODS} at the most"
+        yield fields.invalid(f"spec.tasks[{index}].replicas", spec.tasks[index].replicas, detail)
 
 
 def _task_number_errors(task: TaskSpec, at: str) -> Iterator[FieldError]:
