@@ -78,7 +78,7 @@ INVALID: dict[str, tuple[Spoil, str]] = {
     "negative replicas": (in_task(replicas=-1), "spec.tasks[0].replicas"),
     "more pods than anybody has": (in_task(replicas=2**31 - 1), "spec.tasks[0].replicas"),
     "more pods than anybody has, together": (
-        spec(tasks=[task("a", 600_000), task("b", 700_000)]),
+        spec(tasks=[task("a", 2**31 - 2), task("b", 2**31 - 1)], minAvailable=0),
         "spec.tasks[1].replicas",
     ),
     "more names than a ConfigMap holds": (

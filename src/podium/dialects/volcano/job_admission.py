@@ -87,7 +87,7 @@ def _name_errors(job: Job) -> Iterator[FieldError]:
         # Its pods are called after it, and their names become host names.
         longest = pod_name(job.name, task.name, max(0, task.replicas - 1))
         if not wrong and (problem := check_qualified_name(longest)):
-            yield fields.invalid(at, task.name, f"its pods would be called {longest}, and a name {problem}")
+            yield fields.invalid(at, task.name, f"its pods would be called {longest}: {problem}")
 
 
 def _name_error(path: str, name: str, check: Callable[[str], str | None]) -> Iterator[FieldError]:

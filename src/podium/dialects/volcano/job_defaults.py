@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from podium.dialects.volcano.job_types import DEFAULT_MAX_RETRY
+from podium.dialects.volcano.job_types import DEFAULT_MAX_RETRY, LARGEST_NUMBER
 from podium.dialects.volcano.names import DEFAULT_QUEUE, SCHEDULER
 from podium.kube.admission import Surroundings
 from podium.kube.schema.builtin import type_named
@@ -45,7 +45,7 @@ def fill_spec(spec: Document) -> None:
         _fill_task(task, index)
     if not spec.get("minAvailable"):
         numbers = [task.get("minAvailable") for task in tasks]
-        spec["minAvailable"] = sum(number for number in numbers if isinstance(number, int))
+        spec["minAvailable"] = min(sum(number for number in numbers if isinstance(number, int)), LARGEST_NUMBER)
     plugins = spec.get("plugins")
     if isinstance(plugins, dict):
         _add_plugins(plugins)
