@@ -9,6 +9,9 @@ import pytest
 from podium.dialects.volcano import job_plan
 from podium.dialects.volcano.names import PODGROUPS
 from podium.kube.changes import Patch
+from podium.kube.resources import NAMESPACES
+from podium.kube.times import format_time
+from podium.kube.wire import Metadata, Namespace
 from tests.dialects.job_stage import NOW, Stage, job_document, task, template
 from tests.dialects.test_job_stories import Story, on
 
@@ -158,3 +161,13 @@ def test_no_more_pods_are_made_than_find_a_place(monkeypatch: pytest.MonkeyPatch
     for index in range(3):
         stage.pod(f"a-{index}", node="n")
     assert stage.look().created == ["a-3", "a-4"]
+
+
+def test_nothing_is_made_in_a_namespace_that_goes() -> None:
+    stage = Stage(task("a", 2))
+    stage.group("Running")
+    stage.gone("a-0")
+    assert stage.look().created == ["a-0", "a-1"]
+    going = Metadata("default", uid="ns", resource_version="1", deletion_timestamp=format_time(NOW))
+    stage.cache.apply(NAMESPACES, Namespace(going))
+    assert not stage.look().outcome.changes

@@ -93,8 +93,9 @@ class JobController:
         stored = cache.find(JOBS, Job, key)
         if stored is None:
             return _orders_to_nobody(key, cache, now)
-        if stored.deleting:
-            return NOTHING
+        home = cache.get(NAMESPACES, "", stored.namespace)
+        if stored.deleting or (home is not None and home.deleting):
+            return NOTHING  # in a namespace that goes nothing can be made, and everything is taken away
         scaled = carry_over(stored)
         if scaled is not None:
             return Outcome((scaled,))
