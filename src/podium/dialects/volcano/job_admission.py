@@ -15,8 +15,7 @@ import msgspec
 from podium.dialects.volcano.job_checks import check_policies, check_template, check_volumes
 from podium.dialects.volcano.job_defaults import fill_job
 from podium.dialects.volcano.job_names import JOBS, pod_name
-from podium.dialects.volcano.job_objects import plugins_of
-from podium.dialects.volcano.job_registry import UnusablePluginError, find_plugin, plugin_names
+from podium.dialects.volcano.job_registry import UnusablePluginError, asking, find_plugin, plugin_names
 from podium.dialects.volcano.job_types import Job, TaskSpec
 from podium.dialects.volcano.names import QUEUES, ROOT_QUEUE
 from podium.dialects.volcano.types import NetworkTopology
@@ -177,24 +176,19 @@ def _topology_errors(topology: NetworkTopology | None, at: str) -> Iterator[Fiel
 
 
 def _plugin_errors(job: Job) -> Iterator[FieldError]:
-    sound = True
-    for name in job.spec.plugins or ():
+    for name, arguments in (job.spec.plugins or {}).items():
         at = f"spec.plugins[{name}]"
         try:
-            known = find_plugin(name) is not None
+            kind = find_plugin(name)
+            if kind is None:
+                yield fields.unsupported(at, name, plugin_names())
+                continue
+            with asking(name, "problems"):
+                problems = kind(arguments or [], job).problems()
         except UnusablePluginError as error:
             yield fields.invalid(at, name, str(error))
-            sound = False
             continue
-        if not known:
-            sound = False
-            yield fields.unsupported(at, name, plugin_names())
-    if sound:
-        for plugin in plugins_of(job):
-            for problem in plugin.problems():
-                yield fields.invalid(
-                    f"spec.plugins[{plugin.name}]", (job.spec.plugins or {})[plugin.name], problem
-                )
+        yield from (fields.invalid(at, arguments, problem) for problem in problems)
 
 
 def _order_errors(tasks: list[TaskSpec]) -> Iterator[FieldError]:

@@ -23,6 +23,7 @@ from podium.dialects.volcano.job_plugin import JobPlugin
 from podium.dialects.volcano.job_policies import JOB_UPDATED, Answer, Request, answer
 from podium.dialects.volcano.job_reading import Reader
 from podium.dialects.volcano.job_refusals import refusal_note
+from podium.dialects.volcano.job_registry import UnusablePluginError
 from podium.dialects.volcano.job_scale import carry_over, first_number
 from podium.dialects.volcano.job_state import (
     ENDING,
@@ -63,7 +64,7 @@ PATIENCE = 5.0
 _REST = 0.2
 # After this long without a phase a group is one that no scheduler knows of.
 _UNSEEN = 30.0
-# Pods of others that are in the way concern nobody here when they go.
+# Pods of others that are in the way concern nobody here when they go, nor does a plugin say when it works again.
 _BLOCKED_AGAIN = 10.0
 _INVALID = "InvalidSpec"
 
@@ -258,9 +259,17 @@ class _Look:
 
     def _build(self, found: Answer, move: Move) -> tuple[list[Change], list[Change]]:
         """What comes before the status is written, and what after it."""
-        job, cache = self.job, self._cache
         if move.phase in ENDING:
             return [], []
+        try:
+            return self._missing(found)
+        except UnusablePluginError as error:
+            self._note("PluginError", str(error), WARNING)
+            self._again_at.append(self.now + _BLOCKED_AGAIN)
+            return [], []
+
+    def _missing(self, found: Answer) -> tuple[list[Change], list[Change]]:
+        job, cache = self.job, self._cache
         plugins = plugins_of(job)
         self._tell_arguments(plugins)
         claims, missing = volume_changes(job, cache)
