@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -156,7 +156,7 @@ def births(
     return found
 
 
-def _places(tasks: list[TaskSpec]) -> Iterator[tuple[TaskSpec, int]]:
+def _places(tasks: Sequence[TaskSpec]) -> Iterator[tuple[TaskSpec, int]]:
     """Every place of these tasks, those of the gang first: it cannot start while one of its tasks has none."""
     for task in tasks:
         yield from ((task, index) for index in range(task.minimum))
