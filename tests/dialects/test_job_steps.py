@@ -171,3 +171,22 @@ def test_nothing_is_made_in_a_namespace_that_goes() -> None:
     going = Metadata("default", uid="ns", resource_version="1", deletion_timestamp=format_time(NOW))
     stage.cache.apply(NAMESPACES, Namespace(going))
     assert not stage.look().outcome.changes
+
+
+@pytest.mark.parametrize(
+    ("recorded", "phase", "wanted"),
+    [
+        (2, "Running", {"minAvailable": 2, "tasks": 5}),  # `kubectl scale`
+        (5, "Running", {"replicas": 2}),  # the task was changed
+        (0, "Running", {"minAvailable": 2, "tasks": 5}),  # scaled, after Volcano's definition was replaced
+        (0, "", {"replicas": 2}),  # a new Job that contradicts itself
+    ],
+)
+def test_which_of_two_numbers_has_moved(recorded: int, phase: str, wanted: Document) -> None:
+    stage = Stage(task("a", 2), phase=phase, minAvailable=2, replicas=5, status={"replicas": recorded})
+    (patch,) = stage.look().outcome.changes
+    assert isinstance(patch, Patch)
+    found = {**patch.patch["spec"]}
+    if "tasks" in found:
+        found["tasks"] = found["tasks"][0]["replicas"]
+    assert found == wanted
