@@ -159,6 +159,6 @@ def births(
 def _places(tasks: Sequence[TaskSpec]) -> Iterator[tuple[TaskSpec, int]]:
     """Every place of these tasks, those of the gang first: it cannot start while one of its tasks has none."""
     for task in tasks:
-        yield from ((task, index) for index in range(task.minimum))
+        yield from ((task, index) for index in range(min(task.minimum, task.replicas)))
     for task in tasks:
         yield from ((task, index) for index in range(task.minimum, task.replicas))
