@@ -38,7 +38,8 @@ def commands() -> dict[str, click.Command]:
 def section(words: str) -> str:
     """The part of a page under the heading of a command; what docs/vc.md begins with is about all of its own."""
     found = re.search(rf"^## {re.escape(words)}$(.*?)(?=^## |\Z)", COMMANDS, re.MULTILINE | re.DOTALL)
-    common = VC.partition("\n## ")[0] if words.startswith("podium vc ") else ""
+    asks = words.startswith("podium vc ") and words != "podium vc version"
+    common = VC.partition("\n## ")[0] if asks else ""
     return found.group(1) + common if found else ""
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from podium.cli.main import run
 from podium.cli.vc.details import job_details
-from podium.cli.vc.making import Wish, amounts, job_document, job_in, order_document
+from podium.cli.vc.making import Wish, amounts, job_document, job_in, namespace_in, order_document
 from podium.cli.vc.tables import QUEUE_COLUMNS_IN_SHORT, PodRow, job_table, pod_table, queue_table
 from podium.dialects.volcano.job_names import JOBS
 from podium.dialects.volcano.names import QUEUES
@@ -189,6 +189,11 @@ class TestMaking:
             "controller": True,
             "blockOwnerDeletion": True,
         }
+
+
+def test_a_file_says_its_namespace() -> None:
+    assert namespace_in({"metadata": {"namespace": "team"}}) == "team"
+    assert namespace_in({"metadata": {"name": "a"}}) == namespace_in({"metadata": None}) == "default"
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,13 @@ PODS: list[tuple[str, dict[str, Any], Causes]] = [
     ("no image", {"containers": [{"name": "a"}]}, [(f"{MAIN}.image", REQUIRED)]),
     ("an image with a space", one(image=" x"), [(f"{MAIN}.image", INVALID)]),
     ("no container name", {"containers": [{"image": "a"}]}, [(f"{MAIN}.name", REQUIRED)]),
+    (
+        "a container that is null",
+        {"containers": [None]},
+        [(f"{MAIN}.name", REQUIRED), (f"{MAIN}.image", REQUIRED)],
+    ),
+    ("a variable that is null", one(env=[None]), [(f"{MAIN}.env[0].name", REQUIRED)]),
+    ("a toleration that is null", {**one(), "tolerations": [None]}, [("spec.tolerations[0].operator", INVALID)]),
     ("a bad container name", one(name="A_b"), [(f"{MAIN}.name", INVALID)]),
     ("two of one name", {"containers": [container(), container()]}, [("spec.containers[1].name", DUPLICATE)]),
     (

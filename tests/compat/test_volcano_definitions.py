@@ -67,6 +67,8 @@ def test_good_queues(volcano: Server, spec: Document) -> None:
     ("spec", "field"),
     [
         ({"weight": -1}, "spec.weight"),
+        ({"weight": "much"}, "spec.weight"),
+        ({"extendClusters": [None]}, "spec.extendClusters[0]"),
         ({"capability": {"cpu": -1}}, "spec.capability.cpu"),
         ({"capability": {"cpu": "-1"}}, "spec.capability.cpu"),
         ({"capability": {"cpu": "0x"}}, "spec.capability.cpu"),
@@ -80,6 +82,28 @@ def test_bad_queues(volcano: Server, spec: Document, field: str) -> None:
     answer = volcano.http("POST", QUEUES, queue(**spec))
     assert answer.status == 422
     assert field in {where for where, _ in answer.causes}
+
+
+def test_a_spec_that_is_none(volcano: Server, ns: str) -> None:
+    documents = {QUEUES: queue()}
+    documents[f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{ns}/podgroups"] = group("bad")
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "bad"}}
+    documents[f"/apis/batch.volcano.sh/v1alpha1/namespaces/{ns}/jobs"] = job
+    for path, document in documents.items():
+        answer = volcano.http("POST", path, {**document, "spec": "..."})
+        assert answer.status == 422
+        assert ("spec", "FieldValueTypeInvalid") in answer.causes
+
+
+@pytest.mark.parametrize(
+    "metadata", [5, {"name": 5}, {"name": "x", "labels": {"a": 1}}, {"name": "x", "finalizers": "a"}]
+)
+def test_metadata_that_is_none(volcano: Server, metadata: Any) -> None:
+    answer = volcano.http("POST", QUEUES, {**queue(), "metadata": metadata})
+    assert answer.status == 400
+    assert answer.json["message"].startswith(
+        'Queue in version "v1beta1" cannot be handled as a Queue: json: cannot unmarshal '
+    )
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ class Stage:
         ended: float = NOW,
         deleting: bool = False,
         ready: bool = True,
+        node: str = "",
         marks: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """A pod called `<task>-<index>`."""
@@ -99,7 +100,9 @@ class Stage:
         metadata = self._owned(f"job-{name}", annotations=annotations)
         if deleting:
             metadata = msgspec.structs.replace(metadata, deletion_timestamp=format_time(NOW))
-        document = {"metadata": metadata, "status": {"phase": phase, "containerStatuses": [container]}}
+        document: Document = {"metadata": metadata, "status": {"phase": phase, "containerStatuses": [container]}}
+        if node:
+            document["spec"] = {"nodeName": node}
         self.cache.apply(PODS, msgspec.json.decode(msgspec.json.encode(document), type=Pod))
 
     def gone(self, name: str) -> None:

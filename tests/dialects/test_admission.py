@@ -9,7 +9,7 @@ import pytest
 from podium.cli.families import hooks, objects
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.embedded.bootstrap import install
-from podium.kube.resources import NAMESPACES
+from podium.kube.resources import NAMESPACES, PODS
 from tests.embedded.server import Document, Server
 
 
@@ -182,6 +182,34 @@ def test_a_queue_with_queues_below_it_stays(server: Server) -> None:
     server.ok("DELETE", QUEUES.path("", "a"))
 
 
+def test_nothing_is_above_the_root(server: Server) -> None:
+    told = server.no("PUT", QUEUES.path("", "root"), changed(server, "root", parent="default"))["message"]
+    assert "spec.parent: Forbidden" in told
+
+
+@pytest.mark.parametrize(
+    ("marks", "wrong"),
+    [
+        ({"volcano.sh/jdb-min-available": "3"}, ()),
+        ({"volcano.sh/jdb-max-unavailable": "99%"}, ()),
+        ({"volcano.sh/jdb-min-available": "0"}, ("min-available",)),
+        ({"volcano.sh/jdb-min-available": "100%"}, ("min-available",)),
+        ({"volcano.sh/jdb-max-unavailable": "some"}, ("max-unavailable",)),
+        ({"volcano.sh/jdb-min-available": "-1", "volcano.sh/jdb-max-unavailable": "1"}, ("min", "max")),
+    ],
+)
+def test_budgets_of_pods(server: Server, marks: Document, wrong: tuple[str, ...]) -> None:
+    spec = {"schedulerName": "volcano", "containers": [{"name": "main", "image": "app"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": marks}, "spec": spec}
+    path = PODS.path("default")
+    if wrong:
+        told = server.no("POST", path, pod)["message"]
+        assert all(f"metadata.annotations[volcano.sh/jdb-{each}" in told for each in wrong)
+        server.ok("POST", path, {**pod, "spec": {**spec, "schedulerName": "other"}})
+    else:
+        server.ok("POST", path, pod)
+
+
 def test_children_within_their_parent(server: Server) -> None:
     parent: Document = {"capability": {"cpu": 8}, "deserved": {"cpu": 4}, "guarantee": {"resource": {"cpu": 2}}}
     server.create(QUEUES, queue("p", **parent))
@@ -189,7 +217,7 @@ def test_children_within_their_parent(server: Server) -> None:
     server.create(QUEUES, queue("a", parent="p", capability={"cpu": 8, "memory": "1Gi"}, deserved={"cpu": 3}))
     told = refused(server, queue("b", parent="p", deserved={"cpu": 2}))
     assert "spec.deserved[cpu]" in told
-    assert "the queues below p would have 5 together" in told
+    assert 'Invalid value: "2": the queues below p would have 5 together, and p has 4' in told
     both: Document = {"deserved": {"cpu": 1}, "guarantee": {"resource": {"cpu": 1}}}
     server.create(QUEUES, queue("b", parent="p", **both))
     smaller = changed(server, "p", capability={"cpu": 7})

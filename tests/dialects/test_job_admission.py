@@ -64,6 +64,10 @@ INVALID: dict[str, tuple[Spoil, str]] = {
     "negative retries": (spec(maxRetry=-1), "spec.maxRetry"),
     "a negative time to live": (spec(ttlSecondsAfterFinished=-1), "spec.ttlSecondsAfterFinished"),
     "no success needed": (spec(minSuccess=0), "spec.minSuccess"),
+    "a Service with dots": (
+        lambda job: (named("a.b")(job), spec(plugins={"svc": []})(job))[0],
+        "spec.plugins[svc]",
+    ),
     "a bad queue name": (spec(queue="No Queue"), "spec.queue"),
     "a queue that does not exist": (spec(queue="nowhere"), "spec.queue"),
     "the root queue": (spec(queue="root"), "spec.queue"),
@@ -72,6 +76,19 @@ INVALID: dict[str, tuple[Spoil, str]] = {
     "a bad priority class": (spec(priorityClassName="High!"), "spec.priorityClassName"),
     "a long scheduler name": (spec(schedulerName="s" * 64), "spec.schedulerName"),
     "negative replicas": (in_task(replicas=-1), "spec.tasks[0].replicas"),
+    "more pods than anybody has": (in_task(replicas=2**31 - 1), "spec.tasks[0].replicas"),
+    "more pods than anybody has, together": (
+        spec(tasks=[task("a", 2**31 - 2), task("b", 2**31 - 1)], minAvailable=0),
+        "spec.tasks[1].replicas",
+    ),
+    "more names than a ConfigMap holds": (
+        spec(tasks=[task("main", 900_000)], plugins={"svc": []}),
+        "spec.plugins[svc]",
+    ),
+    "more names than a Secret holds": (
+        spec(tasks=[task("main", 900_000)], plugins={"ssh": []}),
+        "spec.plugins[ssh]",
+    ),
     "a task with more minimum than pods": (in_task(minAvailable=3), "spec.tasks[0]"),
     "a task with a negative minimum": (in_task(minAvailable=-1), "spec.tasks[0].minAvailable"),
     "a task name that is none": (in_task(name="Task_One"), "spec.tasks[0].name"),
@@ -150,6 +167,7 @@ INVALID: dict[str, tuple[Spoil, str]] = {
         in_container(resources={"requests": {"cpu": "lots"}}),
         "spec.tasks[0].template",
     ),
+    "a container that is null": (in_pod(containers=[None]), "spec.tasks[0].template.spec.containers[0].name"),
     "a restart policy that is none": (in_pod(restartPolicy="Maybe"), "spec.tasks[0].template.spec.restartPolicy"),
     "containers that are no list": (in_pod(containers="main"), "spec.tasks[0].template"),
 }
@@ -269,6 +287,25 @@ def test_everything_left_open_is_filled_in(guarded: World) -> None:
 
 def _parts(total: int, size: int, least: int) -> Document:
     return {"totalPartitions": total, "partitionSize": size, "minPartitions": least}
+
+
+def test_nulls_and_unknown_fields_say_nothing(open_world: World) -> None:
+    """YAML that ends after a colon: Volcano's Go structs have nothing there, and no Job is held up by it."""
+    world = open_world
+    job = job_document(task("main"), name="empty", plugins={"env": None, "svc": [], "pytorch": ["--master=main"]})
+    job["spec"]["volumes"] = [{"mountPath": "/a", "volumeClaim": CLAIM}]
+    pod = job["spec"]["tasks"][0]["template"]["spec"]
+    pod |= {"restartPolicy": None, "tolerations": None, "volumes": [{"name": "a", "emptyDirr": {}}]}
+    pod["containers"][0] |= {"env": None, "ports": None, "volumeMounts": None, "command": ["sh", None]}
+    pod["containers"][0]["resources"] = {"requests": {"cpu": None}, "limits": None}
+    world.apply(job)
+    world.pass_seconds(5)
+    assert world.get(JOBS, "empty")["status"]["state"]["phase"] == "Running"
+    made = world.get(PODS, "empty-main-0")["spec"]
+    world.request_delete("empty")
+    assert made["containers"][0]["command"] == ["sh", ""]
+    assert made["containers"][0]["resources"] == {"requests": {"cpu": "0"}}
+    assert {"VC_TASK_INDEX", "MASTER_ADDR"} <= {each["name"] for each in made["containers"][0]["env"]}
 
 
 # --- what may change ---------------------------------------------------------------------------------------

@@ -11,9 +11,12 @@ import msgspec
 import pytest
 
 from podium.dialects.volcano import job_registry
-from podium.dialects.volcano.job_plugin import JobPlugin, WithKeys, add_variable, containers
+from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job_plugin import JobPlugin, Wanted, WithKeys, add_variable, containers
 from podium.dialects.volcano.job_plugins import BUILT_IN
 from podium.dialects.volcano.job_types import Job, TaskSpec
+from tests.dialects.job_stage import job_document, task
+from tests.dialects.virtual import Virtual
 
 Document = dict[str, Any]
 
@@ -318,6 +321,26 @@ class Licence(JobPlugin):
             add_variable(container, {"name": "LICENCES", "value": "here"})
 
 
+class Clumsy(JobPlugin):
+    name = "clumsy"
+
+    def objects(self) -> list[Wanted]:
+        return [{"apiVersion": "example.org/v1", "kind": "Unheard", "metadata": {"name": "x"}}]
+
+    def on_pod(self, pod: Document, task: TaskSpec, index: int) -> None:
+        raise RuntimeError("no such licence")
+
+
+class Hopeless(Clumsy):
+    name = "hopeless"
+
+    def objects(self) -> list[Wanted]:
+        return []
+
+    def problems(self) -> list[str]:
+        return [str(1 // len(self.job.namespace.removeprefix("default")))]
+
+
 class TestUsersPlugins:
     @pytest.fixture
     def installed(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -325,7 +348,14 @@ class TestUsersPlugins:
         here = __name__
         points = [
             EntryPoint(name, f"{here}:{what}", "podium.jobplugins")
-            for name, what in (("licence", "Licence"), ("wrong", "Document"), ("broken", "Nothing"))
+            for name, what in (
+                ("licence", "Licence"),
+                ("wrong", "Document"),
+                ("broken", "Nothing"),
+                ("other", "Licence"),
+                ("clumsy", "Clumsy"),
+                ("hopeless", "Hopeless"),
+            )
         ]
 
         def found(group: str, name: str | None = None) -> list[EntryPoint]:
@@ -344,7 +374,39 @@ class TestUsersPlugins:
         assert "svc" in job_registry.plugin_names()
         assert job_registry.find_plugin("nobody") is None
 
-    @pytest.mark.parametrize(("name", "told"), [("wrong", "is not derived from"), ("broken", "cannot be loaded")])
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("wrong", "is not derived from"),
+            ("broken", "cannot be loaded"),
+            ("other", "has the name 'licence', and its entry point 'other'"),
+        ],
+    )
     def test_that_are_none_are_told(self, installed: None, name: str, told: str) -> None:
         with pytest.raises(job_registry.UnusablePluginError, match=told):
             job_registry.find_plugin(name)
+
+    def test_what_they_raise_concerns_their_jobs_and_is_told(self, installed: None) -> None:
+        world = Virtual(admission=False)
+        world.apply(job_document(task("main"), name="sound"))
+        world.apply(job_document(task("main"), name="strange", plugins={"clumsy": []}))
+        world.apply(job_document(task("main"), name="lost", plugins={"hopeless": []}))
+        world.pass_seconds(30)
+        states = {
+            each["metadata"]["name"]: each.get("status", {}).get("state", {}) for each in world.objects(JOBS)
+        }
+        assert states["sound"]["phase"] == "Running"
+        assert (states["lost"]["phase"], states["strange"]["phase"]) == ("Failed", "Pending")
+        assert "plugin hopeless failed in problems: ZeroDivisionError" in states["lost"]["message"]
+        (told,) = {each["message"] for each in world.events() if each["reason"] == "PluginError"}
+        assert told == "a plugin wants a Unheard of example.org/v1, and only built-in kinds can be made"
+
+    def test_a_pod_that_cannot_be_made_is_told(self, installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Clumsy, "objects", lambda self: [])
+        world = Virtual()
+        world.apply(job_document(task("main"), name="strange", plugins={"clumsy": []}))
+        world.pass_seconds(30)
+        (told,) = {each["message"] for each in world.events() if each["reason"] == "PluginError"}
+        assert told.startswith(
+            "plugin clumsy failed in on_pod: RuntimeError: no such licence (test_job_plugins.py"
+        )

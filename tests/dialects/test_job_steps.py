@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from podium.dialects.volcano import job_plan
 from podium.dialects.volcano.names import PODGROUPS
 from podium.kube.changes import Patch
+from podium.kube.resources import NAMESPACES
+from podium.kube.times import format_time
+from podium.kube.wire import Metadata, Namespace
 from tests.dialects.job_stage import NOW, Stage, job_document, task, template
 from tests.dialects.test_job_stories import Story, on
 
@@ -134,3 +138,55 @@ def test_pods_of_a_task_that_has_begun_come_back_whatever_it_waited_for() -> Non
     stage.pod("a-0", "Pending")
     stage.pod("b-0")
     assert stage.look().created == ["b-1"]
+
+
+# --- many pods ---------------------------------------------------------------------------------------------
+
+
+def test_the_pods_of_the_gang_are_made_first() -> None:
+    stage = Stage(task("a", 3, minAvailable=1), task("b", 2, minAvailable=1), phase="Pending", minAvailable=2)
+    stage.group("Inqueue")
+    assert stage.look().created == ["a-0", "b-0", "a-1", "a-2", "b-1"]
+
+
+def test_no_more_pods_are_made_than_find_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the replicas, so many wait beyond the gang; a pod with a node makes room for the next."""
+    monkeypatch.setattr(job_plan, "MOST_WAITING", 2)
+    stage = Stage(task("a", 1000, minAvailable=3), phase="Pending", minAvailable=3)
+    stage.group("Inqueue")
+    assert stage.look().created == ["a-0", "a-1", "a-2"]
+    for index in range(3):
+        stage.pod(f"a-{index}", "Pending")
+    assert stage.look().created == []
+    for index in range(3):
+        stage.pod(f"a-{index}", node="n")
+    assert stage.look().created == ["a-3", "a-4"]
+
+
+def test_nothing_is_made_in_a_namespace_that_goes() -> None:
+    stage = Stage(task("a", 2))
+    stage.group("Running")
+    stage.gone("a-0")
+    assert stage.look().created == ["a-0", "a-1"]
+    going = Metadata("default", uid="ns", resource_version="1", deletion_timestamp=format_time(NOW))
+    stage.cache.apply(NAMESPACES, Namespace(going))
+    assert not stage.look().outcome.changes
+
+
+@pytest.mark.parametrize(
+    ("recorded", "phase", "wanted"),
+    [
+        (2, "Running", {"minAvailable": 2, "tasks": 5}),  # `kubectl scale`
+        (5, "Running", {"replicas": 2}),  # the task was changed
+        (0, "Running", {"minAvailable": 2, "tasks": 5}),  # scaled, after Volcano's definition was replaced
+        (0, "", {"replicas": 2}),  # a new Job that contradicts itself
+    ],
+)
+def test_which_of_two_numbers_has_moved(recorded: int, phase: str, wanted: Document) -> None:
+    stage = Stage(task("a", 2), phase=phase, minAvailable=2, replicas=5, status={"replicas": recorded})
+    (patch,) = stage.look().outcome.changes
+    assert isinstance(patch, Patch)
+    found = {**patch.patch["spec"]}
+    if "tasks" in found:
+        found["tasks"] = found["tasks"][0]["replicas"]
+    assert found == wanted

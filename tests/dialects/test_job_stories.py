@@ -360,6 +360,15 @@ def test_a_job_says_why_its_pods_wait(story: Story) -> None:
     assert "cpu" in told
 
 
+def test_a_scheduler_that_is_not_there_is_asked_for(story: Story) -> None:
+    story.start({"name": "worker", "replicas": 1, "template": template()}, schedulerName="nobody")
+    assert (story.phase, story.events()) == ("Pending", [])
+    story.pass_seconds(30)
+    (told,) = (each["message"] for each in story.events())
+    assert "no scheduler has looked at group" in told
+    assert "nobody" in told
+
+
 def test_what_the_server_refuses_is_told(story: Story) -> None:
     """The Job is good as far as podium can see; the server does not take its pods."""
     pod = template(priorityClassName="urgent")

@@ -283,6 +283,22 @@ def test_each_leader_and_its_workers_are_one_group() -> None:
     assert found["podgroup-key0"]["metadata"]["ownerReferences"][0]["name"] == "serve-0"
 
 
+def test_workers_are_told_by_their_labels() -> None:
+    """Whoever controls them, and whichever comes first."""
+    cluster = Virtual()
+    labels = {
+        "leaderworkerset.sigs.k8s.io/name": "serve",
+        "leaderworkerset.sigs.k8s.io/group-index": "0",
+        "leaderworkerset.sigs.k8s.io/group-key": "key",
+    }
+    made = template(labels=labels)
+    for name in ("serve-0-1", "serve-0", "serve-0-2"):
+        cluster.make(PODS, name, metadata=made["metadata"], spec=made["spec"])
+    cluster.pass_seconds(2)
+    assert [each["metadata"]["name"] for each in groups(cluster)] == ["podgroup-key"]
+    assert {each["metadata"]["annotations"][GROUP_NAME] for each in cluster.objects(PODS)} == {"podgroup-key"}
+
+
 def test_pods_of_an_operator_are_one_group() -> None:
     """The operator's object is read where its kind is served, and its pods are grouped where it is not."""
     cluster = Virtual()

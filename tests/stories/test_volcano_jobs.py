@@ -172,6 +172,8 @@ def test_suspended_and_resumed(server: Server, ns: str) -> None:
     assert vc(server, "vresume", "-n", "nap", "-N", ns).code == 0
     reaches(server, ns, "Running", "nap")
     eventually(lambda: len(running(server, ns)) == 2, "both pods run again", PATIENCE)
+    elsewhere = vc(server, "pod", "list", "-n", ns, "-j", "nap", "-q", "root")
+    assert (elsewhere.code, "job nap is not in queue root" in elsewhere.err) == (2, True)
     pods = vc(server, "pod", "list", "-n", ns, "-j", "nap").lines
     assert pods[0].split() == ["Name", "Ready", "Status", "Restart", "Age"]
     assert [line.split()[1:4] for line in pods[1:]] == [["1/1", "Running", "0"]] * 2

@@ -18,6 +18,7 @@ from podium.kube import resources as r
 from podium.kube.admission import Hook
 from podium.kube.fields import FieldError
 from podium.kube.resources import Resource
+from podium.kube.schema import values
 
 Document = dict[str, Any]
 
@@ -69,18 +70,26 @@ class Admission:
                 self._choose_storage_class(document)
         if kind.resource == r.PODS:
             defaults.add_default_tolerations(document)
-        for hook in self._hooks.get(kind.resource, ()):
+        for hook in self._concerned(kind, old):
             if hook.mutate is not None:
-                hook.mutate(document, old, self._stored)
+                try:
+                    hook.mutate(document, old, self._stored)
+                except Exception:
+                    # Filling in comes before the schema is asked: what broke the hook may be the schema's to name.
+                    if not (kind.custom and values.is_mistyped(document, kind.schema)):
+                        raise
+                    return
 
     def validate(self, kind: Kind, document: Document, old: Document | None) -> list[FieldError]:
-        hooks = self._hooks.get(kind.resource, ())
-        checks = (hook.validate for hook in hooks if hook.validate is not None)
+        checks = (hook.validate for hook in self._concerned(kind, old) if hook.validate is not None)
         return [error for check in checks for error in check(document, old, self._stored)]
 
     def validates(self, kind: Kind) -> bool:
         """Whether anybody looks at changes of this kind."""
-        return any(hook.validate is not None for hook in self._hooks.get(kind.resource, ()))
+        return any(hook.validate is not None and not hook.new_only for hook in self._hooks.get(kind.resource, ()))
+
+    def _concerned(self, kind: Kind, old: Document | None) -> Iterator[Hook]:
+        return (hook for hook in self._hooks.get(kind.resource, ()) if old is None or not hook.new_only)
 
     def check_delete(self, kind: Kind, record: Record) -> None:
         """Raises when a hook says that an object has to stay."""

@@ -91,8 +91,14 @@ def check_fields(document: Document, kind: Kind, validation: str, body: bytes = 
 
 
 def wrong_type(document: Document, kind: Kind) -> str | None:
-    """The first value of a built-in kind that has not its field's type, in words."""
-    wrong = None if kind.custom else engine.type_error(document, kind.schema)
+    """The first value that has not its field's type, in words.
+
+    Of a custom resource only the metadata has to be right to be decoded: the rest is for its schema to judge.
+    """
+    if kind.custom:
+        wrong = engine.metadata_type_error(document.get("metadata"))
+    else:
+        wrong = engine.type_error(document, kind.schema)
     return None if wrong is None else f"{_as_itself(kind.resource)}: {wrong}"
 
 

@@ -29,8 +29,8 @@ class Hook(msgspec.Struct, frozen=True):
     """What is done with writes to one kind: fill in (in place), complain, and say why an object must not go.
 
     The first two get the new document and the old one (None at creation).  `looks_at` are the resources that they
-    ask their surroundings about.  `condition` (CEL) says which objects they are about at all, for servers that can
-    tell before they ask.
+    ask their surroundings about.  `new_only` says that they have nothing to say about changes, and `condition`
+    (CEL) which objects they are about at all, for servers that can tell before they ask.
     """
 
     resource: Resource
@@ -38,4 +38,5 @@ class Hook(msgspec.Struct, frozen=True):
     validate: Callable[[Document, Document | None, Surroundings], list[FieldError]] | None = None
     keep: Callable[[Document, Surroundings], str | None] | None = None
     looks_at: tuple[Resource, ...] = ()
+    new_only: bool = False
     condition: str = ""

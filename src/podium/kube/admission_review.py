@@ -37,8 +37,8 @@ def mutating(review: Document, hooks: Iterable[Hook], around: Surroundings) -> D
         if hook.mutate is not None:
             try:
                 hook.mutate(filled, request.get("oldObject"), around)
-            except Exception:
-                log.exception("a %s could not be filled in", hook.resource.kind)
+            except Exception as error:
+                _tell(hook, "filled in", error)
                 return _allowed(request)
     operations = _operations(document, filled)
     if not operations:
@@ -53,12 +53,18 @@ def validating(review: Document, hooks: Iterable[Hook], around: Surroundings) ->
     for hook in _about(request, hooks):
         try:
             refusal = _refusal(request, hook, around)
-        except Exception:
-            log.exception("a %s could not be checked", hook.resource.kind)
+        except Exception as error:
+            _tell(hook, "checked", error)
             continue
         if refusal is not None:
             return _answer(request, allowed=False, status=status.status_document(refusal))
     return _allowed(request)
+
+
+def _tell(hook: Hook, what: str, error: Exception) -> None:
+    """Nearly always the document is of another shape than its kind, which the API server then says itself."""
+    trace = log.isEnabledFor(logging.DEBUG)
+    log.warning("a %s could not be %s: %s", hook.resource.kind, what, error, exc_info=trace)
 
 
 def _refusal(request: Document, hook: Hook, around: Surroundings) -> ApiError | None:

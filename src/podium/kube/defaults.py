@@ -17,6 +17,7 @@ from podium.kube.pod_defaults import add_default_tolerations, default_pod, defau
 from podium.kube.resources import Resource
 from podium.kube.schema.builtin import schema_of
 from podium.kube.schema.filling import drop_nulls, fill
+from podium.kube.schema.shape import ANY
 
 Document = dict[str, Any]
 
@@ -33,12 +34,13 @@ _RBAC_GROUP = "rbac.authorization.k8s.io"
 
 def default_object(resource: Resource, document: Document) -> None:
     """Fills in a built-in object before admission, at creation and at every update alike."""
+    schema = schema_of(resource)
     if resource in _KEEPING_NULLS:
         for part in ("metadata", "status"):
-            drop_nulls(document.get(part) or {})
+            drop_nulls(document.get(part) or {}, (schema.properties or {}).get(part, ANY))
     else:
-        drop_nulls(document)
-    fill(document, schema_of(resource))
+        drop_nulls(document, schema)
+    fill(document, schema)
     dynamic = _DYNAMIC.get(resource)
     if dynamic is not None:
         dynamic(document)

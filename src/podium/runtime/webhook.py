@@ -170,7 +170,7 @@ def configurations(hooks: Iterable[Hook], url: str, authority: bytes) -> dict[Re
     filling: list[Document] = []
     refusing: list[Document] = []
     for number, hook in enumerate(hooks):
-        writes = ["CREATE", "UPDATE"]
+        writes = ["CREATE"] if hook.new_only else ["CREATE", "UPDATE"]
         if hook.mutate is not None:
             filling.append(_entry(number, hook, writes, url + MUTATE, bundle))
         operations = (writes if hook.validate is not None else []) + (["DELETE"] if hook.keep is not None else [])

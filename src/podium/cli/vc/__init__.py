@@ -12,6 +12,7 @@ from podium.cli.vc.job import job
 from podium.cli.vc.pod import pod
 from podium.cli.vc.queue import queue
 from podium.cli.vc.short import SHORT_FORMS
+from podium.cli.version import version
 
 
 @click.group()
@@ -19,7 +20,7 @@ def vc() -> None:
     """Jobs and queues of Volcano's API, as vcctl handles them."""
 
 
-for _command in (job, queue, pod, *SHORT_FORMS):
+for _command in (job, queue, pod, version, *SHORT_FORMS):
     vc.add_command(_command)
 
 __all__ = ["vc"]

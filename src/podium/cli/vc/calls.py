@@ -11,6 +11,7 @@ from podium.cli.vc.making import order_document, queue_document
 from podium.cli.vc.tables import PodRow
 from podium.dialects.volcano.job_names import JOB_NAME, JOB_QUEUE, JOBS
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUE_NAME, QUEUES
+from podium.errors import UsageError
 from podium.kube.client import Client
 from podium.kube.resources import EVENTS, PODS, Resource
 from podium.kube.status import error_from_body
@@ -84,6 +85,8 @@ async def list_pods(client: Client, namespace: str, *, job: str = "", queue: str
     for row in table.get("rows") or ():
         metadata, cells = row["object"]["metadata"], row["cells"]
         if queue and queue not in _queues_of(metadata):
+            if job:
+                raise UsageError(f"job {job} is not in queue {queue}; leave one of --job and --queue out")
             continue
         rows.append(
             PodRow(

@@ -48,7 +48,7 @@ def sized(function: F) -> F:
 
 @job.command()
 @_name
-@_namespace
+@click.option("-n", "--namespace", default="", metavar="NAME", help="The job's namespace: the file's, or default.")
 @click.option("-i", "--image", default="busybox", show_default=True, help="The image of its pods.")
 @sized
 @click.option("-S", "--scheduler", default="volcano", show_default=True, help="The scheduler of its pods.")
@@ -58,11 +58,12 @@ def sized(function: F) -> F:
 @of_a_cluster
 def run(target: Target, namespace: str, filename: Path | None, **wish: Any) -> None:
     """Create a job of equal pods, or the job of a file."""
-    from podium.cli.vc.making import Wish, job_document, job_in
+    from podium.cli.vc.making import Wish, job_document, job_in, namespace_in
 
     if filename is None:
         needed(wish["name"], "job")
-    run_job(target, namespace, job_document(Wish(**wish)) if filename is None else job_in(filename))
+    document = job_document(Wish(**wish)) if filename is None else job_in(filename)
+    run_job(target, namespace or namespace_in(document), document)
 
 
 def run_job(target: Target, namespace: str, document: dict[str, Any]) -> None:

@@ -94,6 +94,13 @@ def job_in(path: Path) -> Document:
     return document
 
 
+def namespace_in(document: Document) -> str:
+    """The namespace that a job says it is of."""
+    metadata = document.get("metadata")
+    given = metadata.get("namespace") if isinstance(metadata, dict) else None
+    return given if isinstance(given, str) and given else "default"
+
+
 def queue_document(name: str, weight: int) -> Document:
     return {
         "apiVersion": QUEUES.api_version,

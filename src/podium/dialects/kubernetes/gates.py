@@ -37,4 +37,4 @@ def quota_gates(schedulers: Collection[str]) -> tuple[Hook, ...]:
             add_gate(pod, QUOTA_GATE)
 
     named = ", ".join(f"'{name}'" for name in sorted(schedulers))
-    return (Hook(PODS, mutate=fill, condition=f"object.spec.schedulerName in [{named}]"),)
+    return (Hook(PODS, mutate=fill, new_only=True, condition=f"object.spec.schedulerName in [{named}]"),)

@@ -7,6 +7,7 @@ on none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ import msgspec
 
 from podium.dialects.kubernetes.gates import add_gate
 from podium.dialects.kubernetes.quantities import Amounts, format_amount, read_amounts
+from podium.dialects.volcano.job_names import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE
 from podium.dialects.volcano.names import (
     ALLOCATION_GATE,
     DEFAULT_QUEUE,
@@ -23,6 +25,7 @@ from podium.dialects.volcano.names import (
     QUEUE_NAME,
     QUEUES,
     ROOT_QUEUE,
+    SCHEDULER,
 )
 from podium.dialects.volcano.types import Queue
 from podium.kube import fields
@@ -35,6 +38,12 @@ Document = dict[str, Any]
 DEEPEST = 5
 
 _ASKS_FOR_GATE = f"has(object.metadata.annotations) && '{ALLOCATION_GATE}' in object.metadata.annotations"
+_BUDGETS = (JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE)
+_HAS_BUDGET = (
+    f"object.spec.schedulerName == '{SCHEDULER}' && has(object.metadata.annotations) && "
+    f"[{', '.join(map(repr, _BUDGETS))}].exists(key, key in object.metadata.annotations)"
+)
+_AMOUNT = re.compile(r"0*[1-9][0-9]*|0*[1-9][0-9]?%")
 
 
 # --- Pod ---------------------------------------------------------------------------------------------------
@@ -45,6 +54,23 @@ def fill_pod(pod: Document, old: Document | None, around: Surroundings) -> None:
     marks = pod["metadata"].get("annotations") or {}
     if old is None and marks.get(ALLOCATION_GATE) == "true":
         add_gate(pod, ALLOCATION_GATE)
+
+
+def check_pod(pod: Document, old: Document | None, around: Surroundings) -> list[FieldError]:
+    """How many pods of a job may be missing: a number or a part of them, and said in one way only."""
+    marks = pod["metadata"].get("annotations") or {}
+    if pod["spec"].get("schedulerName") != SCHEDULER:
+        return []
+    told = [key for key in _BUDGETS if key in marks]
+    errors = [
+        fields.invalid(f"metadata.annotations[{key}]", marks[key], "must be a number above 0, or 1% to 99%")
+        for key in told
+        if not _AMOUNT.fullmatch(marks[key])
+    ]
+    if len(told) > 1:
+        at = f"metadata.annotations[{told[1]}]"
+        errors.append(fields.forbidden(at, f"{told[0]} is set, and they exclude each other"))
+    return errors
 
 
 # --- PodGroup ----------------------------------------------------------------------------------------------
@@ -84,6 +110,8 @@ def check_queue(document: Document, old: Document | None, around: Surroundings) 
     if queue.name == ROOT_QUEUE:
         if before is not None and _resources(before) != _resources(queue):
             errors.append(fields.forbidden("spec", "capability, deserved and guarantee of the root cannot change"))
+        if queue.spec.parent:
+            errors.append(fields.forbidden("spec.parent", "nothing is above the root of all queues"))
         return errors
     moved = before is None or before.spec.parent != queue.spec.parent
     if moved:
@@ -224,9 +252,9 @@ def _amount_errors(queue: Queue, tree: _Tree) -> Iterator[FieldError]:
     for field in ("guarantee", "deserved"):
         parent = tree.queues.get(queue.spec.parent)
         if parent is not None and parent.name != ROOT_QUEUE:
-            yield from _sum_errors(parent, field, tree)
+            yield from _sum_errors(parent, field, tree, queue)
         if tree.children(queue.name):
-            yield from _sum_errors(queue, field, tree)
+            yield from _sum_errors(queue, field, tree, queue)
 
 
 def _largest(queue: Queue, name: str, tree: _Tree) -> int:
@@ -243,22 +271,24 @@ def _largest(queue: Queue, name: str, tree: _Tree) -> int:
     return most
 
 
-def _sum_errors(parent: Queue, field: str, tree: _Tree) -> Iterator[FieldError]:
+def _sum_errors(parent: Queue, field: str, tree: _Tree, written: Queue) -> Iterator[FieldError]:
     """What the children of a queue are promised together must be within what it is promised itself."""
     total: Amounts = {}
     for child in tree.children(parent.name):
         for name, amount in _amounts(child, field).items():
             total[name] = total.get(name, 0) + amount
-    own = _amounts(parent, field)
+    own, said = _amounts(parent, field), _amounts(written, field)
     for name, amount in sorted(total.items()):
         if amount > own.get(name, 0):
             path = f"spec.{field}.resource[{name}]" if field == "guarantee" else f"spec.{field}[{name}]"
-            detail = f"the queues below {parent.name} would have {format_amount(name, amount)} together"
-            yield fields.invalid(path, format_amount(name, own.get(name, 0)), detail)
+            most, together = format_amount(name, own.get(name, 0)), format_amount(name, amount)
+            detail = f"the queues below {parent.name} would have {together} together, and {parent.name} has {most}"
+            yield fields.invalid(path, format_amount(name, said.get(name, 0)), detail)
 
 
 HOOKS = (
-    Hook(PODS, mutate=fill_pod, condition=_ASKS_FOR_GATE),
-    Hook(PODGROUPS, mutate=fill_group, looks_at=(NAMESPACES,)),
+    Hook(PODS, mutate=fill_pod, new_only=True, condition=_ASKS_FOR_GATE),
+    Hook(PODS, validate=check_pod, new_only=True, condition=_HAS_BUDGET),
+    Hook(PODGROUPS, mutate=fill_group, looks_at=(NAMESPACES,), new_only=True),
     Hook(QUEUES, mutate=fill_queue, validate=check_queue, keep=keep_queue, looks_at=(QUEUES,)),
 )

@@ -20,7 +20,7 @@ NETWORK_TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
 JOBSET_UID = "jobset.sigs.k8s.io/jobset-uid"
 LEADERS_SET = "leaderworkerset.sigs.k8s.io/name"
 LEADERS_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
-_LEADERS_KEY = "leaderworkerset.sigs.k8s.io/group-key"
+LEADERS_KEY = "leaderworkerset.sigs.k8s.io/group-key"
 
 _PREFIX = "podgroup-"
 
@@ -41,7 +41,7 @@ def name_after(uid: str) -> str:
 
 def group_name(pod: Pod) -> str:
     """The group of a pod that names none."""
-    key = pod.labels.get(JOBSET_UID) or (pod.labels.get(_LEADERS_KEY) if leader_of(pod) else None)
+    key = pod.labels.get(JOBSET_UID) or (pod.labels.get(LEADERS_KEY) if leader_of(pod) else None)
     owner = pod.metadata.controller
     return name_after(key or (owner.uid if owner is not None else pod.uid))
 
@@ -49,7 +49,7 @@ def group_name(pod: Pod) -> str:
 def leader_of(pod: Pod) -> str:
     """The pod that leads the group of a LeaderWorkerSet to which this one belongs; "" for other pods."""
     labels = pod.labels
-    if _LEADERS_KEY not in labels or LEADERS_SET not in labels or LEADERS_INDEX not in labels:
+    if LEADERS_KEY not in labels or LEADERS_SET not in labels or LEADERS_INDEX not in labels:
         return ""
     return f"{labels[LEADERS_SET]}-{labels[LEADERS_INDEX]}"
 

@@ -15,8 +15,7 @@ import msgspec
 from podium.dialects.volcano.job_checks import check_policies, check_template, check_volumes
 from podium.dialects.volcano.job_defaults import fill_job
 from podium.dialects.volcano.job_names import JOBS, pod_name
-from podium.dialects.volcano.job_objects import plugins_of
-from podium.dialects.volcano.job_registry import UnusablePluginError, find_plugin, plugin_names
+from podium.dialects.volcano.job_registry import UnusablePluginError, asking, find_plugin, plugin_names
 from podium.dialects.volcano.job_types import Job, TaskSpec
 from podium.dialects.volcano.names import QUEUES, ROOT_QUEUE
 from podium.dialects.volcano.types import NetworkTopology
@@ -28,6 +27,8 @@ from podium.kube.names import check_dns_label, check_dns_subdomain, check_qualif
 Document = dict[str, Any]
 
 _LONGEST_SCHEDULER = 63
+# More than any cluster has room for: such a number is a slip of the pen, and would only fill the server.
+_MOST_PODS = 1_000_000
 # What may change in a Job that is there; the rest of a task is compared without these.
 _MOVABLE = ("minAvailable", "priorityClassName", "tasks", "volumes", "replicas")
 _MOVABLE_IN_TASK = ("replicas", "minAvailable")
@@ -85,7 +86,7 @@ def _name_errors(job: Job) -> Iterator[FieldError]:
         # Its pods are called after it, and their names become host names.
         longest = pod_name(job.name, task.name, max(0, task.replicas - 1))
         if not wrong and (problem := check_qualified_name(longest)):
-            yield fields.invalid(at, task.name, f"its pods would be called {longest}, and a name {problem}")
+            yield fields.invalid(at, task.name, f"its pods would be called {longest}: {problem}")
 
 
 def _name_error(path: str, name: str, check: Callable[[str], str | None]) -> Iterator[FieldError]:
@@ -115,6 +116,10 @@ def _number_errors(job: Job) -> Iterator[FieldError]:
         yield fields.invalid("spec.minAvailable", spec.min_available, detail)
     for index, task in enumerate(spec.tasks):
         yield from _task_number_errors(task, f"spec.tasks[{index}]")
+    if job.total > _MOST_PODS:
+        index = max(range(len(spec.tasks)), key=lambda each: spec.tasks[each].replicas)
+        detail = f"the Job would have {job.total} pods, and can have {_MOST_PODS} at the most"
+        yield fields.invalid(f"spec.tasks[{index}].replicas", spec.tasks[index].replicas, detail)
 
 
 def _task_number_errors(task: TaskSpec, at: str) -> Iterator[FieldError]:
@@ -171,24 +176,19 @@ def _topology_errors(topology: NetworkTopology | None, at: str) -> Iterator[Fiel
 
 
 def _plugin_errors(job: Job) -> Iterator[FieldError]:
-    sound = True
-    for name in job.spec.plugins or ():
+    for name, arguments in (job.spec.plugins or {}).items():
         at = f"spec.plugins[{name}]"
         try:
-            known = find_plugin(name) is not None
+            kind = find_plugin(name)
+            if kind is None:
+                yield fields.unsupported(at, name, plugin_names())
+                continue
+            with asking(name, "problems"):
+                problems = kind(arguments or [], job).problems()
         except UnusablePluginError as error:
             yield fields.invalid(at, name, str(error))
-            sound = False
             continue
-        if not known:
-            sound = False
-            yield fields.unsupported(at, name, plugin_names())
-    if sound:
-        for plugin in plugins_of(job):
-            for problem in plugin.problems():
-                yield fields.invalid(
-                    f"spec.plugins[{plugin.name}]", (job.spec.plugins or {})[plugin.name], problem
-                )
+        yield from (fields.invalid(at, arguments, problem) for problem in problems)
 
 
 def _order_errors(tasks: list[TaskSpec]) -> Iterator[FieldError]:

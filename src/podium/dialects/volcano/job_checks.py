@@ -80,7 +80,9 @@ def check_template(task: TaskSpec, at: str) -> list[FieldError]:
     told = engine.type_error(template, schema)
     if told is not None:
         return [fields.FieldError(path, "FieldValueTypeInvalid", told)]
-    drop_nulls(template)
+    # What the table does not know, a server drops from a pod as well.
+    engine.prune(template, schema, resource=False)
+    drop_nulls(template, schema)
     template.setdefault("spec", {})
     fill(template, schema)
     default_pod_spec(template["spec"])

@@ -23,6 +23,7 @@ from podium.dialects.volcano.job_plugin import JobPlugin
 from podium.dialects.volcano.job_policies import JOB_UPDATED, Answer, Request, answer
 from podium.dialects.volcano.job_reading import Reader
 from podium.dialects.volcano.job_refusals import refusal_note
+from podium.dialects.volcano.job_registry import UnusablePluginError
 from podium.dialects.volcano.job_scale import carry_over, first_number
 from podium.dialects.volcano.job_state import (
     ENDING,
@@ -61,7 +62,9 @@ from podium.kube.wire import Object
 PATIENCE = 5.0
 # While its pods start one by one, a Job's counts are written this often at the most.
 _REST = 0.2
-# Pods of others that are in the way concern nobody here when they go.
+# After this long without a phase a group is one that no scheduler knows of.
+_UNSEEN = 30.0
+# Pods of others that are in the way concern nobody here when they go, nor does a plugin say when it works again.
 _BLOCKED_AGAIN = 10.0
 _INVALID = "InvalidSpec"
 
@@ -91,8 +94,9 @@ class JobController:
         stored = cache.find(JOBS, Job, key)
         if stored is None:
             return _orders_to_nobody(key, cache, now)
-        if stored.deleting:
-            return NOTHING
+        home = cache.get(NAMESPACES, "", stored.namespace)
+        if stored.deleting or (home is not None and home.deleting):
+            return NOTHING  # in a namespace that goes nothing can be made, and everything is taken away
         scaled = carry_over(stored)
         if scaled is not None:
             return Outcome((scaled,))
@@ -150,7 +154,7 @@ class _Look:
         self._front = front_of(self.tally)
         self._group = group_of(job, cache)
         self._notes: list[Note] = []
-        self._blocked = False
+        self._again_at: list[float] = []
 
     def outcome(self, wrong: str) -> Outcome:
         """What to do.  While something is wrong with what was right before, only orders are obeyed."""
@@ -184,8 +188,7 @@ class _Look:
         if not any(isinstance(each, Patch) and each.resource == JOBS and "spec" in each.patch for each in own):
             changes += self._answered()
         busy = len(changes) == 1 and not move.phase
-        times = (found.again_at, self.now + _BLOCKED_AGAIN if self._blocked else None)
-        again = min((at for at in times if at is not None), default=None)
+        again = min((at for at in (found.again_at, *self._again_at) if at is not None), default=None)
         return Outcome(tuple(changes), again, tuple(self._notes), _REST if busy else 0.0)
 
     def _held(self, wrong: str) -> Outcome:
@@ -256,9 +259,17 @@ class _Look:
 
     def _build(self, found: Answer, move: Move) -> tuple[list[Change], list[Change]]:
         """What comes before the status is written, and what after it."""
-        job, cache = self.job, self._cache
         if move.phase in ENDING:
             return [], []
+        try:
+            return self._missing(found)
+        except UnusablePluginError as error:
+            self._note("PluginError", str(error), WARNING)
+            self._again_at.append(self.now + _BLOCKED_AGAIN)
+            return [], []
+
+    def _missing(self, found: Answer) -> tuple[list[Change], list[Change]]:
+        job, cache = self.job, self._cache
         plugins = plugins_of(job)
         self._tell_arguments(plugins)
         claims, missing = volume_changes(job, cache)
@@ -326,17 +337,31 @@ class _Look:
             shown = ", ".join(made[:5]) + (" ..." if len(made) > 5 else "")
             others = f"; {self._front.obstacle}" if self._front.obstacle else ""
             self._note("SuccessfulCreate", f"Created {len(made)} pods: {shown}{others}")
-        self._blocked = bool(pods.blocked)
         if pods.blocked:
+            self._again_at.append(self.now + _BLOCKED_AGAIN)
             told = f"pods of other owners have the names {', '.join(pods.blocked[:5])}; delete or rename them"
             self._note("FailedCreate", told, WARNING)
 
     def _tell_waiting(self, group: PodGroup | None) -> None:
         """Why the group waits, in the scheduler's words.  That pods are missing is known here, and mended."""
-        for each in reversed((group.status.conditions or []) if group is not None else []):
+        if group is None:
+            return
+        if not group.status.phase and not group.deleting:
+            self._tell_unseen(group)
+        for each in reversed(group.status.conditions or []):
             if each.status == "True" and each.type != "Scheduled" and each.reason not in LACKS_PODS:
                 self._note("PodGroupPending", each.message, WARNING)
                 return
+
+    def _tell_unseen(self, group: PodGroup) -> None:
+        """Every scheduler gives a group its phase, and none can say that it is not there."""
+        due = parse_time(group.metadata.creation_timestamp) + _UNSEEN
+        if self.now < due:
+            self._again_at.append(due)
+            return
+        name = self.job.spec.scheduler_name
+        told = f"no scheduler has looked at group {group.name}: is there one called {name}, and does it run?"
+        self._note("PodGroupPending", told, WARNING)
 
 
 def _delete(member: Member) -> Delete:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from podium.dialects.volcano.job_types import DEFAULT_MAX_RETRY
+from podium.dialects.volcano.job_types import DEFAULT_MAX_RETRY, LARGEST_NUMBER
 from podium.dialects.volcano.names import DEFAULT_QUEUE, SCHEDULER
 from podium.kube.admission import Surroundings
+from podium.kube.schema.builtin import type_named
+from podium.kube.schema.filling import drop_nulls
 
 Document = dict[str, Any]
 
@@ -43,7 +45,7 @@ def fill_spec(spec: Document) -> None:
         _fill_task(task, index)
     if not spec.get("minAvailable"):
         numbers = [task.get("minAvailable") for task in tasks]
-        spec["minAvailable"] = sum(number for number in numbers if isinstance(number, int))
+        spec["minAvailable"] = min(sum(number for number in numbers if isinstance(number, int)), LARGEST_NUMBER)
     plugins = spec.get("plugins")
     if isinstance(plugins, dict):
         _add_plugins(plugins)
@@ -60,7 +62,10 @@ def _fill_task(task: Document, index: int) -> None:
         size = parts.get("partitionSize", 1) if isinstance(parts, dict) else 1
         task["minAvailable"] = least * size if least else task.get("replicas") or 0
     template = task.get("template")
-    spec = template.get("spec") if isinstance(template, dict) else None
+    if not isinstance(template, dict):
+        return
+    drop_nulls(template, type_named("PodTemplateSpec"))
+    spec = template.get("spec")
     if isinstance(spec, dict) and spec.get("hostNetwork") and not spec.get("dnsPolicy"):
         spec["dnsPolicy"] = _HOST_NETWORK_DNS
 

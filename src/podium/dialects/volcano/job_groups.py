@@ -91,9 +91,7 @@ def _spec(job: Job, front: Front, cache: Cache) -> Document:
         "minMember": front.least,
         "minTaskMember": {task.name: task.minimum for task in front.started},
         "minResources": least_resources(job, front, cache),
-        "queue": spec.queue
-        if spec.queue != DEFAULT_QUEUE
-        else queue_of_namespace(job.namespace, cache) or spec.queue,
+        "queue": _queue(job, cache),
         "priorityClassName": spec.priority_class_name,
         "networkTopology": _topology(spec.network_topology),
         "subGroupPolicy": [_sub_group(task) for task in front.started if task.partition_policy is not None],

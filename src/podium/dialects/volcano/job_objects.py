@@ -15,7 +15,7 @@ import msgspec
 
 from podium.dialects.volcano.job_names import DIGEST, JOBS
 from podium.dialects.volcano.job_plugin import JobPlugin, Wanted, WithKeys
-from podium.dialects.volcano.job_registry import find_plugin
+from podium.dialects.volcano.job_registry import UnusablePluginError, asking, find_plugin
 from podium.dialects.volcano.job_types import Job
 from podium.kube import resources as r
 from podium.kube.cache import Cache
@@ -36,7 +36,8 @@ def plugins_of(job: Job) -> list[JobPlugin]:
     for name, arguments in (job.spec.plugins or {}).items():
         kind = find_plugin(name)
         if kind is not None:
-            found.append(kind(arguments or [], job))
+            with asking(name, "__init__"):
+                found.append(kind(arguments or [], job))
     return found
 
 
@@ -50,14 +51,18 @@ def object_changes(job: Job, plugins: list[JobPlugin], cache: Cache) -> list[Cha
     changes: list[Change] = []
     for plugin in plugins:
         new = f"plugin-{plugin.name}" not in (job.status.controlled_resources or {})
-        for wanted in plugin.objects():
-            changes += _changes(job, wanted, new, cache)
+        with asking(plugin.name, "objects"):
+            for wanted in plugin.objects():
+                changes += _changes(job, wanted, new, cache)
     return changes
 
 
 def _changes(job: Job, wanted: Wanted, new: bool, cache: Cache) -> Iterator[Change]:
     given = wanted.document if isinstance(wanted, WithKeys) else wanted
-    resource = _RESOURCES[given["apiVersion"], given["kind"]]
+    kind = given["apiVersion"], given["kind"]
+    resource = _RESOURCES.get(kind)
+    if resource is None:
+        raise UnusablePluginError(f"a plugin wants a {kind[1]} of {kind[0]}, and only built-in kinds can be made")
     document = _owned(job, given)
     if isinstance(wanted, WithKeys):
         if new:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -22,7 +22,7 @@ from podium.dialects.volcano.job_state import (
     is_last_try,
 )
 from podium.dialects.volcano.job_tally import Member, Tally
-from podium.dialects.volcano.job_types import Job
+from podium.dialects.volcano.job_types import Job, TaskSpec
 from podium.kube.cache import Cache
 from podium.kube.changes import Create, Read
 from podium.kube.resources import PODS
@@ -30,6 +30,9 @@ from podium.kube.times import format_time
 
 # A bigger Job is started in several looks, so that it does not hold up the smaller ones.
 MOST_PODS_AT_ONCE = 500
+# So many pods beyond its gang may wait for a place; more are made when these have theirs.  A Job of a million
+# tiny pods takes what room there is, and the server need not hold the rest.
+MOST_WAITING = 5_000
 
 
 def given_up(tally: Tally, step: Step, request: Request) -> list[Member]:
@@ -135,19 +138,27 @@ def births(
 ) -> Births:
     """The pods that are missing of the tasks that may start."""
     job, found = tally.job, Births()
-    for task in front.started:
-        members = tally.of(task.name)
-        for index in range(task.replicas):
-            if index in members:
-                continue
-            name = pod_name(job.name, task.name, index)
-            if cache.get(PODS, job.namespace, name) is not None:
-                found.blocked.append(name)
-                continue
-            if len(found.first) + len(found.then) >= MOST_PODS_AT_ONCE:
-                return found
-            lost = (task.name, index) in waiting
-            marks = {EVICTED_AT: format_time(now)} if lost else {}
-            document = pod_document(job, task, index, group, plugins, marks)
-            (found.first if lost else found.then).append(Create(PODS, job.namespace, document))
+    idle = sum(not each.pod.spec.node_name and not each.pod.finished for each in tally.members)
+    most = min(MOST_PODS_AT_ONCE, max(MOST_WAITING - idle, front.least - len(tally.members)))
+    for task, index in _places(front.started):
+        if len(found.first) + len(found.then) >= most:
+            return found
+        if index in tally.of(task.name):
+            continue
+        name = pod_name(job.name, task.name, index)
+        if cache.get(PODS, job.namespace, name) is not None:
+            found.blocked.append(name)
+            continue
+        lost = (task.name, index) in waiting
+        marks = {EVICTED_AT: format_time(now)} if lost else {}
+        document = pod_document(job, task, index, group, plugins, marks)
+        (found.first if lost else found.then).append(Create(PODS, job.namespace, document))
     return found
+
+
+def _places(tasks: Sequence[TaskSpec]) -> Iterator[tuple[TaskSpec, int]]:
+    """Every place of these tasks, those of the gang first: it cannot start while one of its tasks has none."""
+    for task in tasks:
+        yield from ((task, index) for index in range(min(task.minimum, task.replicas)))
+    for task in tasks:
+        yield from ((task, index) for index in range(task.minimum, task.replicas))

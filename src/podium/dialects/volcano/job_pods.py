@@ -23,6 +23,7 @@ from podium.dialects.volcano.job_names import (
     pod_name,
 )
 from podium.dialects.volcano.job_plugin import JobPlugin
+from podium.dialects.volcano.job_registry import asking
 from podium.dialects.volcano.job_types import Job, TaskSpec
 from podium.dialects.volcano.job_volumes import mount_volumes
 from podium.dialects.volcano.names import GROUP_NAME, PREEMPTABLE, TASK_SPEC
@@ -48,7 +49,8 @@ def pod_document(
         spec["priorityClassName"] = job.spec.priority_class_name
     mount_volumes(job, spec)
     for plugin in plugins:
-        plugin.on_pod(pod, task, index)
+        with asking(plugin.name, "on_pod"):
+            plugin.on_pod(pod, task, index)
     return pod
 
 

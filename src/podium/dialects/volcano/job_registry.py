@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from podium.dialects.volcano.job_plugin import JobPlugin
 from podium.dialects.volcano.job_plugins import BUILT_IN
@@ -27,6 +31,8 @@ def find_plugin(name: str) -> type[JobPlugin] | None:
             raise UnusablePluginError(f"{point.value} cannot be loaded: {error}") from error
         if not isinstance(found, type) or not issubclass(found, JobPlugin):
             raise UnusablePluginError(f"{point.value} is not derived from {JobPlugin.__module__}.JobPlugin")
+        if found.name != name:
+            raise UnusablePluginError(f"{point.value} has the name {found.name!r}, and its entry point {name!r}")
         return found
     return None
 
@@ -34,3 +40,17 @@ def find_plugin(name: str) -> type[JobPlugin] | None:
 def plugin_names() -> list[str]:
     """All names that a Job may use."""
     return sorted({*BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS))})
+
+
+@contextmanager
+def asking(name: str, what: str) -> Iterator[None]:
+    """Around a question to a plugin: what it raises is told with the place, and concerns its own Jobs only."""
+    try:
+        yield
+    except UnusablePluginError:
+        raise
+    except Exception as error:  # whatever somebody's plugin does
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        told = f"plugin {name} failed in {what}: {type(error).__name__}: {error} ({where})"
+        raise UnusablePluginError(told) from error

@@ -29,9 +29,19 @@ def carry_over(job: Job) -> Patch | None:
     spec = job.spec
     if len(spec.tasks) != 1 or spec.replicas is None or spec.replicas == job.total:
         return None
-    wanted = {"replicas": job.total} if job.total != job.status.replicas else _scaled(job, spec.replicas)
+    wanted = _scaled(job, spec.replicas) if _was_scaled(job, spec.replicas) else {"replicas": job.total}
     lock = job.metadata.resource_version
     return Patch(JOBS, job.namespace, job.name, {"spec": wanted}, uid=job.uid, resource_version=lock)
+
+
+def _was_scaled(job: Job, replicas: int) -> bool:
+    """Whether it is the number of the Job that has moved, and not that of its task.
+
+    A Job that has run under Volcano's own definition has nothing to compare with, and had no such number: somebody
+    has just given it one.
+    """
+    before = job.status.replicas
+    return before == job.total or (before == 0 and replicas > 0 and bool(job.status.state.phase))
 
 
 def _scaled(job: Job, replicas: int) -> Document:

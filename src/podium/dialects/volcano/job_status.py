@@ -9,7 +9,7 @@ import msgspec
 
 from podium.dialects.volcano.job_names import JOBS
 from podium.dialects.volcano.job_state import ABORTED, FINISHED, RUNNING, Counts
-from podium.dialects.volcano.job_types import Job, JobCondition, TaskState
+from podium.dialects.volcano.job_types import LARGEST_NUMBER, Job, JobCondition, TaskState
 from podium.kube.changes import Change, Patch
 from podium.kube.times import format_time, parse_time
 from podium.kube.writing import count, status_patch
@@ -44,7 +44,7 @@ def status_change(
         "unknown": count(counts.unknown),
         "version": count(version),
         "retryCount": count(retries),
-        "replicas": count(job.total),
+        "replicas": count(min(job.total, LARGEST_NUMBER)),
     }
     state = status.state
     if move.phase and move.phase != state.phase:

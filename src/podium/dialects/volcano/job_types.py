@@ -65,6 +65,7 @@ PHASES = (
 )
 TOPOLOGY_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 
+LARGEST_NUMBER = 2**31 - 1  # of pods, as the API can say it
 DEFAULT_MAX_RETRY = 3
 
 

@@ -23,6 +23,7 @@ import msgspec
 from podium.dialects.volcano.groups import (
     GROUP_MIN_MEMBER,
     JOBSET_UID,
+    LEADERS_KEY,
     LEADERS_SET,
     OWNER_PREFIX,
     group_name,
@@ -41,6 +42,7 @@ from podium.kube.conditions import owner_reference
 from podium.kube.controller import NOTHING, Mapper, Outcome
 from podium.kube.mapping import nobody
 from podium.kube.resources import DAEMONSETS, JOBS, NAMESPACES, PODS, REPLICASETS, STATEFULSETS, Resource
+from podium.kube.selectors import from_labels
 from podium.kube.wire import Object, OwnerReference, Pod, ReplicaSet, StatefulSet
 
 Document = dict[str, Any]
@@ -114,9 +116,9 @@ class PodGroupController:
             return NOTHING
         own = [owner_reference(pod, PODS)]
         if leader_of(pod) == pod.name:
-            workers = cache.get(STATEFULSETS, pod.namespace, pod.name)
-            others = _controlled(workers.uid, cache) if workers is not None else ()
-            pods = self._members(group_name(pod), (pod, *others))
+            alike = from_labels({LEADERS_KEY: pod.labels[LEADERS_KEY]})
+            found = cache.select(PODS, pod.namespace, alike)
+            pods = self._members(group_name(pod), (each for each in found if isinstance(each, Pod)))
             return _grouped(pods, self._leaders_set(pod, cache), own, cache)
         return _grouped([pod], None, own, cache) if pod.metadata.controller is None else NOTHING
 
@@ -152,10 +154,10 @@ class PodGroupController:
 
 
 def _of_owner(obj: Object, cache: Cache) -> Iterable[Key]:
-    """A Job may be one of a JobSet, and a StatefulSet that of a leader's workers."""
+    """A Job may be one of a JobSet."""
     above = obj.metadata.controller
     if above is not None:
-        yield obj.namespace, (_POD + above.name if above.kind == PODS.kind else _OWNER + above.uid)
+        yield obj.namespace, _OWNER + above.uid
     yield obj.namespace, _OWNER + obj.uid
 
 

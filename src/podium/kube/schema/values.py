@@ -26,7 +26,8 @@ ABSENT: Any = msgspec.UNSET
 
 _JSON_TYPES = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
 # An object with these is too broken for expressions to be asked about it.
-_BLOCKING = frozenset(("FieldValueRequired", "FieldValueTypeInvalid", "FieldValueTooLong", "FieldValueTooMany"))
+_MISTYPED = "FieldValueTypeInvalid"
+_BLOCKING = frozenset(("FieldValueRequired", _MISTYPED, "FieldValueTooLong", "FieldValueTooMany"))
 
 
 def validate(document: Any, schema: Schema, path: str = "", old: Any = None) -> list[FieldError]:
@@ -46,6 +47,18 @@ def validate(document: Any, schema: Schema, path: str = "", old: Any = None) -> 
 
             errors += cel.check_rules(document, schema, path, old)
     return errors
+
+
+def is_mistyped(document: Any, schema: Schema) -> bool:
+    """Whether some value has not the type of its field, so that nobody can rely on the document's shape."""
+    errors: list[FieldError] = []
+    _check(document, schema, "", ABSENT, errors)
+    return tells_mistyped(errors)
+
+
+def tells_mistyped(errors: list[FieldError]) -> bool:
+    """Whether one of the errors is about a value's type."""
+    return any(error.reason == _MISTYPED for error in errors)
 
 
 def same_item(old: Any, item: Any, keys: tuple[str, ...]) -> Any:
@@ -69,7 +82,7 @@ def _check(value: Any, schema: Schema, path: str, old: Any, errors: list[FieldEr
     if (wanted := _expected_type(schema)) and not _is_of_type(value, wanted):
         given = _json_type(value)
         detail = f'Invalid value: "{given}": {_place(path)} must be of type {wanted}: "{given}"'
-        errors.append(FieldError(path or "<nil>", "FieldValueTypeInvalid", detail))
+        errors.append(FieldError(path or "<nil>", _MISTYPED, detail))
         if schema.enum:
             _check_enum(value, schema, path, errors)
         return

@@ -6,6 +6,8 @@ from podium.dialects.volcano.job_names import pod_name
 from podium.dialects.volcano.job_plugin import Document, Flag, containers
 from podium.dialects.volcano.job_types import Job, TaskSpec
 
+LARGEST = 1 << 20  # what a server takes as the data of a ConfigMap or a Secret, in bytes
+
 MASTER = Flag("master", "master", "the task that leads")
 WORKER = Flag("worker", "worker", "the task that does the work")
 
@@ -20,6 +22,12 @@ def hosts(job: Job, task: TaskSpec) -> list[tuple[str, str]]:
 
 def full_names(job: Job, task: TaskSpec) -> list[str]:
     return [full for _, full in hosts(job, task)]
+
+
+def names_size(job: Job, task: TaskSpec) -> int:
+    """How long the list of a task's full names is about, without making it: there may be any number of pods."""
+    hosts_of_its_own = (task.pod_template().get("spec") or {}).get("hostname")
+    return (1 if hosts_of_its_own else task.replicas) * (len(first_host(job, task)) + 1)
 
 
 def first_host(job: Job, task: TaskSpec) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from podium.dialects.volcano.job_plugin import Document, Flag, JobPlugin, Wanted, WithKeys
-from podium.dialects.volcano.job_plugins.common import hosts, mount
+from podium.dialects.volcano.job_plugins.common import LARGEST, hosts, mount, names_size
 from podium.dialects.volcano.job_types import TaskSpec
 from podium.kube.resources import SECRETS
 
@@ -31,6 +31,12 @@ class SshPlugin(JobPlugin):
         Flag("ssh-public-key", "", "the public key that belongs to it"),
         Flag("ssh-port", _PORT, "the port of the pods' ssh servers"),
     )
+
+    def problems(self) -> list[str]:
+        # Each name stands there twice, with its port.
+        if sum(2 * names_size(self.job, task) for task in self.job.spec.tasks) > LARGEST:
+            return [f"the names of {self.job.total} pods do not fit into a Secret"]
+        return []
 
     def objects(self) -> list[Wanted]:
         content = {_CONFIG: self._config()}

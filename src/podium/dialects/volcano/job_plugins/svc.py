@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from podium.dialects.volcano.job_names import JOB_NAME, JOB_NAMESPACE
 from podium.dialects.volcano.job_plugin import Document, Flag, JobPlugin, Wanted, add_variable, containers
-from podium.dialects.volcano.job_plugins.common import full_names, mount
+from podium.dialects.volcano.job_plugins.common import LARGEST, full_names, mount, names_size
 from podium.dialects.volcano.job_types import TaskSpec
 from podium.kube.resources import CONFIGMAPS, NETWORKPOLICIES, SERVICES, Resource
 
@@ -27,6 +27,15 @@ class SvcPlugin(JobPlugin):
         Flag("disable-network-policy", False, "no NetworkPolicy is made"),
         Flag("inject-hosts-env", True, "the lists of hosts are variables, too"),
     )
+
+    def problems(self) -> list[str]:
+        found = []
+        if "." in self.job.name:
+            found.append(f"a Service is called like the Job, and its name may have no dots: {self.job.name}")
+        tasks = self.job.spec.tasks
+        if sum(2 * len(_spellings(task.name)) * names_size(self.job, task) for task in tasks) > LARGEST:
+            found.append(f"the names of {self.job.total} pods do not fit into a ConfigMap")
+        return found
 
     def objects(self) -> list[Wanted]:
         spec: Document = {"clusterIP": "None", "selector": self._own_pods}
