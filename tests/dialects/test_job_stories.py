@@ -322,7 +322,10 @@ def test_claims_are_made_and_mounted(story: Story) -> None:
     made = story.the_job["spec"]["volumes"][1]["volumeClaimName"]
     assert made.startswith("job-pvc-")
     assert story.names(PERSISTENTVOLUMECLAIMS) == ["data", made]
-    assert story.the_job["status"]["controlledResources"] == {f"volume-pvc-{made}": made}
+    assert story.the_job["status"]["controlledResources"] == {
+        "volume-pvc-data": "data",
+        f"volume-pvc-{made}": made,
+    }
     spec = story.get(PODS, "job-worker-0")["spec"]
     claims = {each["name"]: each["persistentVolumeClaim"]["claimName"] for each in spec["volumes"]}
     mounts = {each["mountPath"]: claims[each["name"]] for each in spec["containers"][0]["volumeMounts"]}

@@ -20,11 +20,10 @@ from podium.dialects.volcano.job_state import Front
 from podium.dialects.volcano.job_types import Job, TaskSpec, on_wire
 from podium.dialects.volcano.names import DEFAULT_QUEUE, PODGROUPS, SCHEDULER, SCHEDULER_NAME, TASK_SPEC
 from podium.dialects.volcano.types import NetworkTopology, PodGroup
-from podium.dialects.volcano.usage import add_usage, pod_usage, usage_quantities
+from podium.dialects.volcano.usage import Usage, pod_usage
 from podium.kube.cache import Cache
 from podium.kube.changes import Change, Create, Patch
 from podium.kube.conditions import owner_reference
-from podium.kube.pod_resources import Amounts
 from podium.kube.resources import PRIORITYCLASSES
 from podium.kube.wire import Labels, PodSpec, PriorityClass
 
@@ -91,9 +90,7 @@ def _spec(job: Job, front: Front, cache: Cache) -> Document:
         "minMember": front.least,
         "minTaskMember": {task.name: task.minimum for task in front.started},
         "minResources": least_resources(job, front, cache),
-        "queue": spec.queue
-        if spec.queue != DEFAULT_QUEUE
-        else queue_of_namespace(job.namespace, cache) or spec.queue,
+        "queue": _queue(job, cache),
         "priorityClassName": spec.priority_class_name,
         "networkTopology": _topology(spec.network_topology),
         "subGroupPolicy": [_sub_group(task) for task in front.started if task.partition_policy is not None],
@@ -142,10 +139,10 @@ def least_resources(job: Job, front: Front, cache: Cache) -> Labels:
     def priority(task: TaskSpec) -> int:
         return priorities.value(pods[task.name].priority_class or job.spec.priority_class_name)
 
-    total: Amounts = {}
+    total = Usage()
     for task, count in _first(sorted(front.started, key=priority, reverse=True), front.least):
-        add_usage(total, pods[task.name].usage, count)
-    return usage_quantities(total)
+        total.add(pods[task.name].usage, count)
+    return total.quantities()
 
 
 class _Template(msgspec.Struct, frozen=True):
@@ -155,7 +152,7 @@ class _Template(msgspec.Struct, frozen=True):
 class _OnePod(msgspec.Struct, frozen=True):
     """What a template's pods take, and the class that orders them."""
 
-    usage: Amounts
+    usage: Usage
     priority_class: str
 
 
