@@ -10,7 +10,7 @@ a bind has been sent for, nor make one stay that was told to go.  The answer to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -105,6 +105,7 @@ class World:
         self.sent: dict[str, Bound] = {}  # binds that are under way, or held for volumes, and do not show, by task
         self.leaving: set[str] = set()  # tasks that have been told to go, and do not show it yet
         self._profiles: dict[str, str] = {}  # of gangs, as their members say it
+        self._served: Container[str] | None = None  # the profiles that there are; None: all
         self._group_facts: dict[str, GangFacts] = {}
         self._claiming: dict[str, Key] = {}  # pods that wait, and have claims
         self._stale: dict[Key, None] = {}  # pods to be read again, in order
@@ -128,6 +129,15 @@ class World:
             *self.groups,
             *self.queues,
         }
+
+    def serve(self, profiles: Container[str]) -> None:
+        """Says which profiles there are: pods of a gang that ask for others are left to whoever places those."""
+        self._served = profiles
+        for gang in self._profiles:
+            self._reread_members(gang)
+
+    def _serves(self, profile: str) -> bool:
+        return self._served is None or profile in self._served
 
     def take_moved(self) -> dict[str, None]:
         """The gangs whose members have come further, or gone, since the last time."""
@@ -235,21 +245,32 @@ class World:
                 self.plans[pod.uid] = plan
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
+        profile = self._choose_profile(task.gang, facts.profile)
+        if profile != facts.profile and not self._serves(facts.profile):
+            task = msgspec.structs.replace(task, gated=True, quota_gated=False)
         before = _standing(known)
         after = self.cluster.put_task(task)
         self._compare(before, _standing(after))
         if after.state not in (State.PENDING, State.BINDING):
             self.sent.pop(pod.uid, None)  # the pod itself tells where it is
-        self._profiles.setdefault(task.gang, facts.profile)
         gang = self.cluster.gangs.get(task.gang)
         refusal = facts.refusal
         if gang is not None:
-            gang.profile = self._profiles[task.gang]
+            gang.profile = profile
         elif refusal is None:
             refusal = refuse(GROUP_AWAITED if facts.awaited else NO_GANG, group=facts.group)
         # Where there are gates, the server has said why it waits.
         waits = task.state is State.PENDING and not pod.spec.scheduling_gates
         self._judge(pod.uid, refusal if waits else None)
+
+    def _choose_profile(self, gang: str, asked: str) -> str:
+        """A gang's profile: what the first of its members asks for, one that there is before one that is not."""
+        known = self._profiles.get(gang)
+        if known is None or (known != asked and not self._serves(known) and self._serves(asked)):
+            self._profiles[gang] = asked
+            if known is not None:
+                self._reread_members(gang)
+        return self._profiles[gang]
 
     def _judge(self, task: str, refusal: Refusal | None) -> None:
         """Keeps why a pod cannot be placed whatever happens elsewhere."""
@@ -291,6 +312,8 @@ class World:
             self.news.gangs.add(after.gang)
         elif after.state in HOLDING and (before is None or before.state not in HOLDING):
             self.news.growth = True
+            if before is not None and before.state is State.PENDING:
+                self.news.gangs.add(after.gang)  # somebody else has placed it: the others may have waited for that
 
     def _read_node(self, node: Node) -> None:
         drivers = self.cache.find(r.CSINODES, CSINode, ("", node.name))

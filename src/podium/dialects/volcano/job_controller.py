@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from podium.dialects.volcano.job_admission import check_queue_of
-from podium.dialects.volcano.job_groups import group_changes, group_of
+from podium.dialects.volcano.job_groups import group_changes, group_of, pods_due
 from podium.dialects.volcano.job_names import ANSWERED_GENERATION, JOBS
 from podium.dialects.volcano.job_objects import KEPT, leftover_objects, object_changes, plugin_records, plugins_of
 from podium.dialects.volcano.job_plan import Births, births, counts_stay, doubts, given_up
@@ -151,6 +151,7 @@ class _Look:
         self._group = group_of(job, cache)
         self._notes: list[Note] = []
         self._blocked = False
+        self._pods_at: float | None = None
 
     def outcome(self, wrong: str) -> Outcome:
         """What to do.  While something is wrong with what was right before, only orders are obeyed."""
@@ -184,8 +185,8 @@ class _Look:
         if not any(isinstance(each, Patch) and each.resource == JOBS and "spec" in each.patch for each in own):
             changes += self._answered()
         busy = len(changes) == 1 and not move.phase
-        times = (found.again_at, self.now + _BLOCKED_AGAIN if self._blocked else None)
-        again = min((at for at in times if at is not None), default=None)
+        times = (found.again_at, self._pods_at, self.now + _BLOCKED_AGAIN if self._blocked else None)
+        again = min((at for at in times if at is not None and at > self.now), default=None)
         return Outcome(tuple(changes), again, tuple(self._notes), _REST if busy else 0.0)
 
     def _held(self, wrong: str) -> Outcome:
@@ -270,7 +271,8 @@ class _Look:
         if group is None or not group.deleting:
             ready += group_changes(job, self._front, group, cache)
         ready += record_change(job, {**plugin_records(job), **volume_records(job)})
-        if group is None or group.deleting or group.status.phase in ("", "Pending"):
+        self._pods_at = pods_due(job, group)
+        if group is None or self._pods_at is None or self._pods_at > self.now:
             self._tell_waiting(group)
             return [], ready
         if self._phase in ("", PENDING):

@@ -25,11 +25,14 @@ from podium.kube.cache import Cache
 from podium.kube.changes import Change, Create, Patch
 from podium.kube.conditions import owner_reference
 from podium.kube.resources import PRIORITYCLASSES
+from podium.kube.times import parse_time
 from podium.kube.wire import Labels, PodSpec, PriorityClass
 
 Document = dict[str, Any]
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+# A scheduler that looks at groups has said something about one by then, in seconds.
+_UNHEEDED = 5.0
 _FOLLOWING = ("minMember", "minTaskMember", "minResources", "priorityClassName", "subGroupPolicy")
 
 
@@ -44,6 +47,20 @@ def group_of(job: Job, cache: Cache) -> PodGroup | None:
         ):
             return found
     return None
+
+
+def pods_due(job: Job, group: PodGroup | None) -> float | None:
+    """From when on pods may be made: 0 once the group was let into its queue, None while that is decided on.
+
+    A scheduler that knows no groups lets none in, and is not waited for.
+    """
+    if group is None or group.deleting or group.status.phase == "Pending":
+        return None
+    if group.status.phase:
+        return 0.0
+    if job.spec.scheduler_name == SCHEDULER:
+        return None
+    return parse_time(group.metadata.creation_timestamp) + _UNHEEDED
 
 
 def group_changes(job: Job, front: Front, group: PodGroup | None, cache: Cache) -> list[Change]:
