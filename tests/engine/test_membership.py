@@ -46,7 +46,9 @@ def test_a_group_that_is_deleted_before_its_pods_are_placed() -> None:
 def test_pods_of_other_schedulers_are_not_written_to() -> None:
     stage = Stage()
     member(stage, "p", scheduler="somebody-else", **{GROUP: "none"})
+    member(stage, "ours", **{GROUP: "none"})
     stage.settle()
+    assert stage.message("ours") == "PodGroup default/none of Volcano does not exist"
     assert stage.message("p") == ""
 
 

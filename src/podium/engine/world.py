@@ -28,6 +28,7 @@ from podium.dialects.kubernetes.policies import (
 from podium.dialects.kubernetes.translate import PodReader
 from podium.engine.attention import News
 from podium.engine.effects import GANG_PLAN
+from podium.engine.profiles import Profiles
 from podium.engine.recovery import Plan, bound_at, read_plan
 from podium.kube import resources as r
 from podium.kube.cache import Cache, Key, claims_of, key_of
@@ -104,8 +105,7 @@ class World:
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
         self.sent: dict[str, Bound] = {}  # binds that are under way, or held for volumes, and do not show, by task
         self.leaving: set[str] = set()  # tasks that have been told to go, and do not show it yet
-        self._profiles: dict[str, str] = {}  # of gangs, as their members say it
-        self._served: Container[str] | None = None  # the profiles that there are; None: all
+        self._profiles = Profiles()
         self._group_facts: dict[str, GangFacts] = {}
         self._claiming: dict[str, Key] = {}  # pods that wait, and have claims
         self._stale: dict[Key, None] = {}  # pods to be read again, in order
@@ -131,13 +131,10 @@ class World:
         }
 
     def serve(self, profiles: Container[str]) -> None:
-        """Says which profiles there are: pods of a gang that ask for others are left to whoever places those."""
-        self._served = profiles
+        """Says which profiles there are: members of a gang that ask for others are left to others."""
+        self._profiles.serve(profiles)
         for gang in self._profiles:
             self._reread_members(gang)
-
-    def _serves(self, profile: str) -> bool:
-        return self._served is None or profile in self._served
 
     def take_moved(self) -> dict[str, None]:
         """The gangs whose members have come further, or gone, since the last time."""
@@ -218,7 +215,7 @@ class World:
         """Of a gang with neither group nor members nothing is left."""
         known = self.cluster.gangs.get(gang)
         if gang not in self._group_facts and (known is None or not known.tasks):
-            self._profiles.pop(gang, None)
+            self._profiles.forget(gang)
 
     def _read_pod(self, pod: Pod) -> None:
         facts = self.reader.read(pod)
@@ -245,8 +242,9 @@ class World:
                 self.plans[pod.uid] = plan
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
-        profile = self._choose_profile(task.gang, facts.profile)
-        if profile != facts.profile and not self._serves(facts.profile):
+        if self._profiles.ask(task.gang, facts.profile):
+            self._reread_members(task.gang)
+        if self._profiles.foreign(task.gang, facts.profile):
             task = msgspec.structs.replace(task, gated=True, quota_gated=False)
         before = _standing(known)
         after = self.cluster.put_task(task)
@@ -256,21 +254,12 @@ class World:
         gang = self.cluster.gangs.get(task.gang)
         refusal = facts.refusal
         if gang is not None:
-            gang.profile = profile
+            gang.profile = self._profiles.of(gang.id)
         elif refusal is None:
             refusal = refuse(GROUP_AWAITED if facts.awaited else NO_GANG, group=facts.group)
         # Where there are gates, the server has said why it waits.
         waits = task.state is State.PENDING and not pod.spec.scheduling_gates
         self._judge(pod.uid, refusal if waits else None)
-
-    def _choose_profile(self, gang: str, asked: str) -> str:
-        """A gang's profile: what the first of its members asks for, one that there is before one that is not."""
-        known = self._profiles.get(gang)
-        if known is None or (known != asked and not self._serves(known) and self._serves(asked)):
-            self._profiles[gang] = asked
-            if known is not None:
-                self._reread_members(gang)
-        return self._profiles[gang]
 
     def _judge(self, task: str, refusal: Refusal | None) -> None:
         """Keeps why a pod cannot be placed whatever happens elsewhere."""
@@ -287,8 +276,9 @@ class World:
         retold, self._retold = self._retold, {}
         for id in retold:
             task = self.cluster.tasks.get(id)
-            if task is not None:
-                yield task, self._profiles.get(task.gang.id, ""), self.refused.get(id)
+            pod = self.cache.find(r.PODS, Pod, (task.namespace, task.name)) if task is not None else None
+            if task is not None and pod is not None:
+                yield task, pod.spec.scheduler_name, self.refused.get(id)
 
     def take_faults(self) -> list[Fault]:
         """What was found wrong with objects other than pods since the last time."""
@@ -344,7 +334,7 @@ class World:
         # It may have been let in and ask for less now.
         self.news.room |= known is not None
         gang = self.cluster.put_gang(facts)
-        gang.profile = self._profiles.get(gang.id, gang.profile)
+        gang.profile = self._profiles.of(gang.id, gang.profile)
         if known is None:
             self._reread_members(facts.id)
 
