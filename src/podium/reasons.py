@@ -250,7 +250,7 @@ ADMISSION_FULL = _reason(
 )
 MEMBERS_HELD = _reason(
     "MembersHeldBack",
-    "members held back by scheduling gates or by faults of their own: {count}",
+    "members held back by scheduling gates, another scheduler or faults of their own: {count}",
     "lift the gates, or correct those pods",
     Lift.MEMBERS,
 )

@@ -322,12 +322,23 @@ def test_claims_are_made_and_mounted(story: Story) -> None:
     made = story.the_job["spec"]["volumes"][1]["volumeClaimName"]
     assert made.startswith("job-pvc-")
     assert story.names(PERSISTENTVOLUMECLAIMS) == ["data", made]
-    assert story.the_job["status"]["controlledResources"] == {f"volume-pvc-{made}": made}
+    assert story.the_job["status"]["controlledResources"] == {
+        "volume-pvc-data": "data",
+        f"volume-pvc-{made}": made,
+    }
     spec = story.get(PODS, "job-worker-0")["spec"]
     claims = {each["name"]: each["persistentVolumeClaim"]["claimName"] for each in spec["volumes"]}
     mounts = {each["mountPath"]: claims[each["name"]] for each in spec["containers"][0]["volumeMounts"]}
     assert mounts == {"/data": "data", "/out": made}
     assert "volumeMounts" not in spec["initContainers"][0]
+
+
+def test_what_of_a_templates_metadata_its_pods_have(story: Story) -> None:
+    marked = {"labels": {"team": "a"}, "annotations": {"note": "b"}, "finalizers": ["example.com/never"]}
+    story.start({"name": "worker", "replicas": 1, "template": {**template(), "metadata": marked}})
+    metadata = story.get(PODS, "job-worker-0")["metadata"]
+    assert (metadata["labels"]["team"], metadata["annotations"]["note"]) == ("a", "b")
+    assert "finalizers" not in metadata, "nobody would take them off again"
 
 
 def test_a_claim_that_is_missing_is_waited_for(story: Story) -> None:
@@ -349,6 +360,22 @@ def test_no_pods_before_the_group_is_let_in(story: Story) -> None:
     assert group["status"]["phase"] == "Pending"
 
 
+def test_a_job_of_a_scheduler_that_knows_no_groups(story: Story) -> None:
+    """Nobody lets its group in, so nobody is waited for: the pods are made, and left to that scheduler."""
+    story.start(task("main", 2), schedulerName="somebody-else")
+    assert story.names(PODS) == []
+    story.pass_seconds(5)
+    assert story.names(PODS) == ["job-main-0", "job-main-1"]
+    assert {each["spec"]["schedulerName"] for each in story.objects(PODS)} == {"somebody-else"}
+    assert not any(each["spec"].get("nodeName") for each in story.objects(PODS))
+    for each in story.objects(PODS):
+        name, target = each["metadata"]["name"], {"kind": "Node", "name": "node-0"}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        story.request(request_of(Create(PODS, "default", binding, name=name, subresource="binding")))
+    story.pass_seconds(5)
+    assert (story.phase, story.count("running")) == ("Running", 2)
+
+
 def test_a_job_says_why_its_pods_wait(story: Story) -> None:
     """Once it is let in, too: there is room for four pods, and it has five."""
     big = template()
@@ -364,7 +391,7 @@ def test_a_scheduler_that_is_not_there_is_asked_for(story: Story) -> None:
     story.start({"name": "worker", "replicas": 1, "template": template()}, schedulerName="nobody")
     assert (story.phase, story.events()) == ("Pending", [])
     story.pass_seconds(30)
-    (told,) = (each["message"] for each in story.events())
+    (told,) = (each["message"] for each in story.events() if each["reason"] == "PodGroupPending")
     assert "no scheduler has looked at group" in told
     assert "nobody" in told
 

@@ -83,7 +83,10 @@ class Story:
         ("Open", ["CloseQueue"], 2, "Closing"),
         ("Closing", [], 1, "Closing"),
         ("Closing", [], 0, "Closed"),
-        ("Closed", [], 1, "Closing"),
+        ("Closed", [], 1, "Closed"),
+        ("Closed", ["CloseQueue"], 1, "Closed"),
+        ("Closing", ["CloseQueue"], 1, "Closing"),
+        ("Closed", ["OpenQueue", "CloseQueue"], 1, "Closing"),
         ("Closed", ["OpenQueue"], 0, "Open"),
         ("Closing", ["OpenQueue"], 1, "Open"),
         ("Open", ["CloseQueue", "OpenQueue"], 0, "Open"),
@@ -110,6 +113,15 @@ def test_an_order_is_deleted_before_it_is_obeyed() -> None:
     assert isinstance(first, Delete)
     assert first.resource == COMMANDS
     assert isinstance(second, Patch)
+
+
+def test_what_was_ordered_and_done_is_told() -> None:
+    story = Story()
+    story.queue("q", "Open")
+    story.command("OpenQueue", "q", "2027-01-15T08:00:00Z")
+    story.command("CloseQueue", "q", "2027-01-15T08:00:01Z")
+    (note,) = story.look("q").notes
+    assert (note.reason, note.type) == ("CloseQueue", "Normal")
 
 
 def test_groups_are_counted_by_phase() -> None:

@@ -325,5 +325,14 @@ def test_what_a_queue_holds() -> None:
     assert patch.patch == {
         "status": {"allocated": {"cpu": "1500m", "memory": "3Gi", "pods": "2", "nvidia.com/gpu": None}}
     }
+    old = queue("q", status={"allocated": {"cpu": "1", "memory": "0", "nvidia.com/gpu": "2"}})
     assert queue_patch(old, {"cpu": 1000, "nvidia.com/gpu": 2}) is None
     assert queue_patch(queue("q"), {}) is None
+
+
+def test_a_queue_that_holds_nothing_any_more() -> None:
+    old = queue("q", status={"allocated": {"cpu": "1", "nvidia.com/gpu": "2"}})
+    patch = queue_patch(old, {})
+    assert patch is not None
+    assert patch.patch == {"status": {"allocated": {"cpu": "0", "memory": "0", "nvidia.com/gpu": None}}}
+    assert queue_patch(queue("q", status={"allocated": {"cpu": "0", "memory": "0"}}), {}) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from podium.kube.resources import PODS
 from tests.embedded.server import pod
 from tests.engine.stage import Stage
@@ -44,8 +46,29 @@ def test_a_group_that_is_deleted_before_its_pods_are_placed() -> None:
 def test_pods_of_other_schedulers_are_not_written_to() -> None:
     stage = Stage()
     member(stage, "p", scheduler="somebody-else", **{GROUP: "none"})
+    member(stage, "ours", **{GROUP: "none"})
     stage.settle()
+    assert stage.message("ours") == "PodGroup default/none of Volcano does not exist"
     assert stage.message("p") == ""
+
+
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_a_member_of_another_scheduler_is_left_to_it(first: str) -> None:
+    """It counts when that has placed it, and the others wait for it until then."""
+    stage = Stage()
+    stage.node("n")
+    stage.group("g", 2)
+    schedulers = {"ours": "volcano", "theirs": "somebody-else"}
+    for name in sorted(schedulers, key=lambda name: name != first):
+        member(stage, name, scheduler=schedulers[name], **{GROUP: "g"})
+        stage.settle()
+    assert stage.placed == {}
+    assert stage.message("theirs") == ""
+    assert "held back by scheduling gates, another scheduler or faults of their own: 1" in stage.message("ours")
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "theirs"}, "target": {"name": "n"}}
+    stage.server.ok("POST", PODS.path("default", "theirs", "binding"), binding)
+    stage.settle(60)
+    assert stage.placed == {"ours": "n", "theirs": "n"}
 
 
 def test_two_groups_are_one_too_many() -> None:
@@ -75,5 +98,7 @@ def test_members_that_wait_for_a_bad_one_are_told() -> None:
     stage.pod("good", "g")
     stage.pod("held", "g", schedulingGates=[{"name": "example.com/mine"}])
     stage.settle()
-    assert "members held back by scheduling gates or by faults of their own: 1" in stage.message("good")
+    assert "members held back by scheduling gates, another scheduler or faults of their own: 1" in stage.message(
+        "good"
+    )
     assert stage.get(PODS, "held")["status"]["conditions"][0]["reason"] == "SchedulingGated"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.dialects.volcano.names import GROUPING
 from podium.errors import UsageError
 from podium.runtime.configuration import default_profiles, embedded_profiles, load_profiles
 
@@ -68,3 +69,8 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, text: str, sentence
         load_profiles(write(tmp_path, text))
     assert sentence in str(caught.value)
     assert "scheduler.yaml" in str(caught.value)
+
+
+def test_jobs_know_who_looks_at_their_groups() -> None:
+    """A Job waits for a word of these about its group, and for nobody else's."""
+    assert default_profiles().keys() == GROUPING

@@ -67,6 +67,7 @@ class Scheduler:
         self._voice = Silence(world) if quiet else Voice(world)
         self._cluster = world.cluster
         self._profiles = dict(profiles)
+        world.serve(self._profiles)
         self._attention = Attention(period, pace, patrol)
         self._listed: set[Resource] = set()
         self._turns_left = turns
@@ -120,6 +121,7 @@ class Scheduler:
 
     def _reconfigure(self, profiles: Mapping[str, Profile]) -> None:
         self._profiles = dict(profiles)
+        self._world.serve(self._profiles)
         self._attention.forget()
 
     # --- what happened -----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ a bind has been sent for, nor make one stay that was told to go.  The answer to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -28,6 +28,7 @@ from podium.dialects.kubernetes.policies import (
 from podium.dialects.kubernetes.translate import PodReader
 from podium.engine.attention import News
 from podium.engine.effects import GANG_PLAN
+from podium.engine.profiles import Profiles
 from podium.engine.recovery import Plan, bound_at, read_plan
 from podium.kube import resources as r
 from podium.kube.cache import Cache, Key, claims_of, key_of
@@ -104,7 +105,7 @@ class World:
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
         self.sent: dict[str, Bound] = {}  # binds that are under way, or held for volumes, and do not show, by task
         self.leaving: set[str] = set()  # tasks that have been told to go, and do not show it yet
-        self._profiles: dict[str, str] = {}  # of gangs, as their members say it
+        self._profiles = Profiles()
         self._group_facts: dict[str, GangFacts] = {}
         self._claiming: dict[str, Key] = {}  # pods that wait, and have claims
         self._stale: dict[Key, None] = {}  # pods to be read again, in order
@@ -128,6 +129,12 @@ class World:
             *self.groups,
             *self.queues,
         }
+
+    def serve(self, profiles: Container[str]) -> None:
+        """Says which profiles there are: members of a gang that ask for others are left to others."""
+        self._profiles.serve(profiles)
+        for gang in self._profiles:
+            self._reread_members(gang)
 
     def take_moved(self) -> dict[str, None]:
         """The gangs whose members have come further, or gone, since the last time."""
@@ -208,7 +215,7 @@ class World:
         """Of a gang with neither group nor members nothing is left."""
         known = self.cluster.gangs.get(gang)
         if gang not in self._group_facts and (known is None or not known.tasks):
-            self._profiles.pop(gang, None)
+            self._profiles.forget(gang)
 
     def _read_pod(self, pod: Pod) -> None:
         facts = self.reader.read(pod)
@@ -235,16 +242,19 @@ class World:
                 self.plans[pod.uid] = plan
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
+        if self._profiles.ask(task.gang, facts.profile):
+            self._reread_members(task.gang)
+        if self._profiles.foreign(task.gang, facts.profile):
+            task = msgspec.structs.replace(task, gated=True, quota_gated=False)
         before = _standing(known)
         after = self.cluster.put_task(task)
         self._compare(before, _standing(after))
         if after.state not in (State.PENDING, State.BINDING):
             self.sent.pop(pod.uid, None)  # the pod itself tells where it is
-        self._profiles.setdefault(task.gang, facts.profile)
         gang = self.cluster.gangs.get(task.gang)
         refusal = facts.refusal
         if gang is not None:
-            gang.profile = self._profiles[task.gang]
+            gang.profile = self._profiles.of(gang.id)
         elif refusal is None:
             refusal = refuse(GROUP_AWAITED if facts.awaited else NO_GANG, group=facts.group)
         # Where there are gates, the server has said why it waits.
@@ -266,8 +276,9 @@ class World:
         retold, self._retold = self._retold, {}
         for id in retold:
             task = self.cluster.tasks.get(id)
-            if task is not None:
-                yield task, self._profiles.get(task.gang.id, ""), self.refused.get(id)
+            pod = self.cache.find(r.PODS, Pod, (task.namespace, task.name)) if task is not None else None
+            if task is not None and pod is not None:
+                yield task, pod.spec.scheduler_name, self.refused.get(id)
 
     def take_faults(self) -> list[Fault]:
         """What was found wrong with objects other than pods since the last time."""
@@ -291,6 +302,8 @@ class World:
             self.news.gangs.add(after.gang)
         elif after.state in HOLDING and (before is None or before.state not in HOLDING):
             self.news.growth = True
+            if before is not None and before.state is State.PENDING:
+                self.news.gangs.add(after.gang)  # somebody else has placed it: the others may have waited for that
 
     def _read_node(self, node: Node) -> None:
         drivers = self.cache.find(r.CSINODES, CSINode, ("", node.name))
@@ -321,7 +334,7 @@ class World:
         # It may have been let in and ask for less now.
         self.news.room |= known is not None
         gang = self.cluster.put_gang(facts)
-        gang.profile = self._profiles.get(gang.id, gang.profile)
+        gang.profile = self._profiles.of(gang.id, gang.profile)
         if known is None:
             self._reread_members(facts.id)
 

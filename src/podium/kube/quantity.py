@@ -50,6 +50,11 @@ def exact_nanos(value: Quantity) -> int:
     return _parse(_text(value))[0]
 
 
+def family_of(value: Quantity) -> str:
+    """How a quantity was written: decimal, binary or exponent."""
+    return _parse(_text(value))[1]
+
+
 def canonical(value: Quantity) -> str:
     """The quantity as an API server prints it, in the family it was written in."""
     return _canonical(_text(value), 1)
@@ -74,6 +79,16 @@ def format_bytes(count: int) -> str:
         count //= 1024
         step += 1
     return f"{count}{_BINARY_SUFFIX[step]}"
+
+
+def in_family(nano: int, family: str) -> str:
+    """Billionths as a canonical quantity of a family."""
+    if nano == 0:
+        return "0"
+    if family == "binary" and abs(nano) >= 1024 * _NANO and nano % _NANO == 0:
+        return format_bytes(nano // _NANO)
+    # A binary quantity below 1Ki, or one with a fraction of a byte, has no exact binary form.
+    return _decimal_form(nano, -9, exponent_form=family == "exponent")
 
 
 def _decimal_form(number: int, power: int, *, exponent_form: bool = False) -> str:
@@ -103,13 +118,7 @@ def _scaled(text: str, unit: int) -> int:
 def _canonical(text: str, step: int) -> str:
     nano, family = _parse(text)
     # Away from zero: some must not become none, whatever its sign.
-    nano = -(-nano // step) * step if nano > 0 else nano // step * step
-    if nano == 0:
-        return "0"
-    if family == "binary" and abs(nano) >= 1024 * _NANO and nano % _NANO == 0:
-        return format_bytes(nano // _NANO)
-    # A binary quantity below 1Ki, or one with a fraction of a byte, has no exact binary form.
-    return _decimal_form(nano, -9, exponent_form=family == "exponent")
+    return in_family(-(-nano // step) * step if nano > 0 else nano // step * step, family)
 
 
 def _parse(text: str) -> tuple[int, str]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from podium.dialects.volcano.job_admission import check_queue_of
-from podium.dialects.volcano.job_groups import group_changes, group_of
+from podium.dialects.volcano.job_groups import group_changes, group_of, pods_due
 from podium.dialects.volcano.job_names import ANSWERED_GENERATION, JOBS
 from podium.dialects.volcano.job_objects import KEPT, leftover_objects, object_changes, plugin_records, plugins_of
 from podium.dialects.volcano.job_plan import Births, births, counts_stay, doubts, given_up
@@ -40,10 +40,10 @@ from podium.dialects.volcano.job_state import (
 )
 from podium.dialects.volcano.job_status import Move, record_change, status_change
 from podium.dialects.volcano.job_steps import front_of
-from podium.dialects.volcano.job_tally import Member, Tally
+from podium.dialects.volcano.job_tally import Member, Tally, is_looked_at
 from podium.dialects.volcano.job_types import Job
 from podium.dialects.volcano.job_volumes import claim_name, volume_changes, volume_records
-from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES
+from podium.dialects.volcano.names import COMMANDS, GROUPING, PODGROUPS, QUEUES
 from podium.dialects.volcano.status import LACKS_PODS
 from podium.dialects.volcano.types import Command, PodGroup
 from podium.errors import ApiError
@@ -281,7 +281,9 @@ class _Look:
         if group is None or not group.deleting:
             ready += group_changes(job, self._front, group, cache)
         ready += record_change(job, {**plugin_records(job), **volume_records(job)})
-        if group is None or group.deleting or group.status.phase in ("", "Pending"):
+        due = pods_due(job, group)
+        if group is None or due is None or due > self.now:
+            self._again_at += [due] if due is not None else []
             self._tell_waiting(group)
             return [], ready
         if self._phase in ("", PENDING):
@@ -354,12 +356,15 @@ class _Look:
                 return
 
     def _tell_unseen(self, group: PodGroup) -> None:
-        """Every scheduler gives a group its phase, and none can say that it is not there."""
+        """A scheduler gives the group its phase, or the pods their places or a reason; one that is not there
+        cannot say so."""
+        name = self.job.spec.scheduler_name
+        if name not in GROUPING and all(map(is_looked_at, self.tally.members)) and self.tally.members:
+            return
         due = parse_time(group.metadata.creation_timestamp) + _UNSEEN
         if self.now < due:
             self._again_at.append(due)
             return
-        name = self.job.spec.scheduler_name
         told = f"no scheduler has looked at group {group.name}: is there one called {name}, and does it run?"
         self._note("PodGroupPending", told, WARNING)
 

@@ -18,19 +18,21 @@ from podium.dialects.volcano.job_names import (
 )
 from podium.dialects.volcano.job_state import Front
 from podium.dialects.volcano.job_types import Job, TaskSpec, on_wire
-from podium.dialects.volcano.names import DEFAULT_QUEUE, PODGROUPS, SCHEDULER, SCHEDULER_NAME, TASK_SPEC
+from podium.dialects.volcano.names import DEFAULT_QUEUE, GROUPING, PODGROUPS, SCHEDULER, SCHEDULER_NAME, TASK_SPEC
 from podium.dialects.volcano.types import NetworkTopology, PodGroup
-from podium.dialects.volcano.usage import add_usage, pod_usage, usage_quantities
+from podium.dialects.volcano.usage import Usage, pod_usage
 from podium.kube.cache import Cache
 from podium.kube.changes import Change, Create, Patch
 from podium.kube.conditions import owner_reference
-from podium.kube.pod_resources import Amounts
 from podium.kube.resources import PRIORITYCLASSES
+from podium.kube.times import parse_time
 from podium.kube.wire import Labels, PodSpec, PriorityClass
 
 Document = dict[str, Any]
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+# A scheduler that looks at groups has said something about one by then, in seconds.
+_UNHEEDED = 5.0
 _FOLLOWING = ("minMember", "minTaskMember", "minResources", "priorityClassName", "subGroupPolicy")
 
 
@@ -45,6 +47,20 @@ def group_of(job: Job, cache: Cache) -> PodGroup | None:
         ):
             return found
     return None
+
+
+def pods_due(job: Job, group: PodGroup | None) -> float | None:
+    """From when on pods may be made: 0 once the group was let into its queue, None while that is decided on.
+
+    A scheduler that knows no groups lets none in, and is not waited for.
+    """
+    if group is None or group.deleting or group.status.phase == "Pending":
+        return None
+    if group.status.phase:
+        return 0.0
+    if job.spec.scheduler_name in GROUPING:
+        return None
+    return parse_time(group.metadata.creation_timestamp) + _UNHEEDED
 
 
 def group_changes(job: Job, front: Front, group: PodGroup | None, cache: Cache) -> list[Change]:
@@ -140,10 +156,10 @@ def least_resources(job: Job, front: Front, cache: Cache) -> Labels:
     def priority(task: TaskSpec) -> int:
         return priorities.value(pods[task.name].priority_class or job.spec.priority_class_name)
 
-    total: Amounts = {}
+    total = Usage()
     for task, count in _first(sorted(front.started, key=priority, reverse=True), front.least):
-        add_usage(total, pods[task.name].usage, count)
-    return usage_quantities(total)
+        total.add(pods[task.name].usage, count)
+    return total.quantities()
 
 
 class _Template(msgspec.Struct, frozen=True):
@@ -153,7 +169,7 @@ class _Template(msgspec.Struct, frozen=True):
 class _OnePod(msgspec.Struct, frozen=True):
     """What a template's pods take, and the class that orders them."""
 
-    usage: Amounts
+    usage: Usage
     priority_class: str
 
 

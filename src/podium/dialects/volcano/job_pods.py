@@ -41,6 +41,7 @@ def pod_document(
     name = pod_name(job.name, task.name, index)
     pod = pod_from_template(bytes(task.template), job.namespace, name, owner_reference(job, JOBS))
     metadata, spec = pod["metadata"], pod["spec"]
+    metadata.pop("finalizers", None)  # Volcano takes labels and annotations of a template, and nothing else
     metadata["annotations"] |= _annotations(job, task, index, group) | (marks or {})
     metadata["labels"] |= _labels(job, task, index)
     if not spec.get("schedulerName"):

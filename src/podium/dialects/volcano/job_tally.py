@@ -18,7 +18,7 @@ from podium.dialects.volcano.job_types import Job, TaskSpec, TaskState
 from podium.dialects.volcano.names import TASK_SPEC
 from podium.kube.cache import Cache
 from podium.kube.resources import PODS
-from podium.kube.wire import Pod
+from podium.kube.wire import Pod, condition
 
 _PHASES = {"Pending": "pending", "Running": "running", "Succeeded": "succeeded", "Failed": "failed"}
 
@@ -144,3 +144,8 @@ def is_up(member: Member) -> bool:
         return True
     statuses = member.pod.status.container_statuses or []
     return member.phase == "Running" and all(each.ready for each in statuses)
+
+
+def is_looked_at(member: Member) -> bool:
+    """Whether a scheduler has said something about a pod: where it goes, or why it waits."""
+    return bool(member.pod.spec.node_name) or condition(member.pod.status.conditions, "PodScheduled") is not None

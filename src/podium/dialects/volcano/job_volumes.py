@@ -53,8 +53,8 @@ def volume_changes(job: Job, cache: Cache) -> tuple[list[Change], str]:
 
 
 def volume_records(job: Job) -> dict[str, str]:
-    """The claims that were made, as the status lists them."""
-    names = [claim_name(job, i) for i, each in enumerate(job.spec.volumes or ()) if each.claim() is not None]
+    """The Job's claims as the status lists them: those that were made, and those that it names."""
+    names = [claim_name(job, index) for index in range(len(job.spec.volumes or ()))]
     return {f"volume-pvc-{name}": name for name in names}
 
 

@@ -9,6 +9,8 @@ QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespa
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command")
 
 SCHEDULER = "volcano"
+# Schedulers that are sure to look at groups, and to say whether one is let into its queue.
+GROUPING = frozenset({SCHEDULER, "podium", "podium-gpu"})
 DEFAULT_QUEUE = "default"
 ROOT_QUEUE = "root"
 

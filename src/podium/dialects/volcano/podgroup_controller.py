@@ -35,7 +35,7 @@ from podium.dialects.volcano.groups import (
 )
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, PREEMPTABLE, QUEUE_NAME
 from podium.dialects.volcano.types import PodGroup
-from podium.dialects.volcano.usage import add_usage, pod_usage, usage_quantities
+from podium.dialects.volcano.usage import Usage, pod_usage
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Delete, Patch, Read
 from podium.kube.conditions import owner_reference
@@ -224,9 +224,9 @@ def _document(pod: Pod, name: str, owner: Object | None, references: list[Docume
     if set(_BUDGETS) <= pod.annotations.keys():
         del annotations[_BUDGETS[1]]
     minimum = _minimum(pod.annotations.get(GROUP_MIN_MEMBER) or above.get(GROUP_MIN_MEMBER))
-    needs: dict[str, int] = {}
-    add_usage(needs, pod_usage(pod.spec), minimum)
-    spec: Document = {"minMember": minimum, "minResources": usage_quantities(needs)}
+    needs = Usage()
+    needs.add(pod_usage(pod.spec), minimum)
+    spec: Document = {"minMember": minimum, "minResources": needs.quantities()}
     if pod.spec.priority_class_name:
         spec["priorityClassName"] = pod.spec.priority_class_name
     told = (pod.annotations, pod.labels, above, owner.labels if owner is not None else {})

@@ -1,8 +1,8 @@
 """Queues: whether they take jobs, and how many groups they have in each phase.
 
-A Command opens or closes a queue; it is deleted before it is obeyed, so it is obeyed at most once.  A closed queue
-that still has groups is Closing.  What is closed closes everything below it; opened again, it opens those that
-were closed because of it and no others (an annotation remembers which).
+A Command opens or closes a queue; it is deleted before it is obeyed, so it is obeyed at most once.  A queue that
+is closed while it has groups is Closing until they have gone.  What is closed closes everything below it; opened
+again, it opens those that were closed because of it and no others (an annotation remembers which).
 
 The scheduler writes what queues hold, this controller everything else of their status: no field has two writers.
 """
@@ -76,7 +76,7 @@ class QueueController:
         for command in commands:
             door.obey(command)
         door.follow_parent()
-        state = door.state if door.state not in (CLOSED, CLOSING) else CLOSING if any(counts.values()) else CLOSED
+        state = CLOSED if door.state == CLOSING and not any(counts.values()) else door.state
         changes: list[Change] = [Delete(COMMANDS, each.namespace, each.name, uid=each.uid) for each in commands]
         changes += _marks(queue, door.by_parent)
         changes += _status(queue, state, counts)
@@ -101,17 +101,23 @@ class _Door:
         if command.action == CLOSE_QUEUE and self._queue.name == ROOT_QUEUE:
             self._refuse(command, "the root of all queues cannot be closed")
         elif command.action == CLOSE_QUEUE:
-            self.state, self.by_parent = CLOSED, False
+            self._turn(command, self.state if self.state == CLOSED else CLOSING)
         elif command.action == OPEN_QUEUE and self._parent is not None and self._parent_shut:
             self._refuse(command, f"the queue above it, {self._parent.name}, is closed: open that one first")
         elif command.action == OPEN_QUEUE:
-            self.state, self.by_parent = OPEN, False
+            self._turn(command, OPEN)
         else:
             self._refuse(command, f"a queue knows {OPEN_QUEUE} and {CLOSE_QUEUE}")
 
+    def _turn(self, command: Command, state: str) -> None:
+        if state != self.state:
+            told = f"command {command.namespace}/{command.name} says so"
+            self.notes.append(Note(QUEUES, self._queue, command.action, told))
+        self.state, self.by_parent = state, False
+
     def follow_parent(self) -> None:
         if self._parent_shut and self.state == OPEN:
-            self.state, self.by_parent = CLOSED, True
+            self.state, self.by_parent = CLOSING, True
         elif self.by_parent and not self._parent_shut:
             self.state, self.by_parent = OPEN, False
 

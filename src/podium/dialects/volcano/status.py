@@ -197,11 +197,15 @@ def _document(condition: types.PodGroupCondition) -> Document:
 # --- Queue -------------------------------------------------------------------------------------------------
 
 
+# What every queue is told to hold some or none of.
+_NOTHING = {"cpu": "0", "memory": "0"}
+
+
 def queue_patch(queue: types.Queue, allocated: Mapping[str, int]) -> Patch | None:
-    """What the pods of a queue take; None when its status says so already."""
-    told = {name: format_amount(name, amount) for name, amount in allocated.items()}
+    """What the pods of a queue take; None when that is known.  One that never held any is not written to."""
+    told = _NOTHING | {name: format_amount(name, amount) for name, amount in allocated.items()}
     seen = queue.status.allocated or {}
-    if told == seen:
+    if told == (seen or _NOTHING):
         return None
     gone: Document = {name: None for name in seen if name not in told}
     patch = {"status": {"allocated": {**told, **gone}}}

@@ -1,51 +1,82 @@
 """What pods take, in the words of quotas: the form in which Volcano writes a group's least resources.
 
 A quota counts requests and limits apart and under prefixes, and CPU, memory and pods without one as well.
-Extended resources are listed without a prefix, too: schedulers look for them there.
+Extended resources are listed without a prefix, too: schedulers look for them there.  A sum is written as the first
+of its parts was: two of `1G` are `2G`, two of `1Gi` are `2Gi`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from podium.dialects.kubernetes.quantities import format_amount
-from podium.kube.pod_resources import Amounts, pod_requests
-from podium.kube.quantity import QuantityError
+from podium.kube.pod_resources import CPU, Amounts, pod_requests
+from podium.kube.quantity import Quantity, QuantityError, exact_nanos, family_of, in_family
 from podium.kube.wire import Container, PodSpec, Resources
 
 _LIMITED = ("cpu", "memory", "ephemeral-storage")
 _REQUESTS, _LIMITS = "requests.", "limits."
+_DECIMAL = "decimal"
+_NANO, _NANO_OF_MILLI = 10**9, 10**6
 
 
-def pod_usage(spec: PodSpec) -> Amounts:
-    """One pod's usage by the names of quotas; CPU in thousandths.  Nothing but itself if it cannot be read."""
-    usage = {"pods": 1, "count/pods": 1}
+class Usage(msgspec.Struct):
+    """Amounts by the names of quotas, CPU in thousandths, and how they were written."""
+
+    amounts: Amounts = {}
+    families: dict[str, str] = {}
+
+    def add(self, more: Usage, times: int = 1) -> None:
+        """Adds so many pods of one usage."""
+        for name, amount in more.amounts.items() if times else ():
+            self.amounts[name] = self.amounts.get(name, 0) + amount * times
+            if name in more.families:
+                self.families.setdefault(name, more.families[name])
+
+    def quantities(self) -> dict[str, str]:
+        """The resource list on the wire."""
+        found = {}
+        for name, amount in sorted(self.amounts.items()):
+            plain = name.removeprefix(_REQUESTS).removeprefix(_LIMITS)
+            nanos = amount * (_NANO_OF_MILLI if plain == CPU else _NANO)
+            found[name] = in_family(nanos, self.families.get(name, _DECIMAL))
+        return found
+
+
+def pod_usage(spec: PodSpec) -> Usage:
+    """One pod's usage.  Nothing but itself if it cannot be read."""
+    usage = Usage({"pods": 1, "count/pods": 1})
+    asked, limited = _asking(spec, with_requests=True), _asking(spec, with_requests=False)
     try:
-        requests = pod_requests(_asking(spec, with_requests=True))
-        limits = pod_requests(_asking(spec, with_requests=False))
+        requests, limits = pod_requests(asked), pod_requests(limited)
+        written, bounded = _families(asked), _families(limited)
     except QuantityError:
         return usage
-    for name, amount in requests.items():
-        usage[name] = usage[_REQUESTS + name] = amount
-    usage.update({_LIMITS + name: amount for name, amount in limits.items() if name in _LIMITED})
+    told = [(prefix + name, name, requests, written) for name in requests for prefix in ("", _REQUESTS)]
+    told += [(_LIMITS + name, name, limits, bounded) for name in limits if name in _LIMITED]
+    for called, name, amounts, families in told:
+        usage.amounts[called] = amounts[name]
+        if name in families:
+            usage.families[called] = families[name]
     return usage
 
 
-def add_usage(total: Amounts, more: Mapping[str, int], times: int = 1) -> None:
-    """Adds so many pods of one usage to a total."""
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount * times
-
-
-def usage_quantities(usage: Mapping[str, int]) -> dict[str, str]:
-    """A usage as a resource list on the wire."""
-    found = {}
-    for name, amount in sorted(usage.items()):
-        plain = name.removeprefix(_REQUESTS).removeprefix(_LIMITS)
-        found[name] = format_amount(plain, amount)
+def _families(spec: PodSpec) -> dict[str, str]:
+    """How each resource was written first; nothing of it is written alike in all families."""
+    found: dict[str, str] = {}
+    for name, quantity in _quantities(spec):
+        if exact_nanos(quantity):
+            found.setdefault(name, family_of(quantity))
     return found
+
+
+def _quantities(spec: PodSpec) -> Iterator[tuple[str, Quantity]]:
+    whole = [spec.resources] if spec.resources is not None else []
+    containers = [each.resources for each in (*spec.containers, *(spec.init_containers or ())) if each.resources]
+    lists: list[Mapping[str, Quantity] | None] = [each.requests for each in (*whole, *containers)]
+    for quantities in (*lists, spec.overhead):
+        yield from (quantities or {}).items()
 
 
 def _asking(spec: PodSpec, *, with_requests: bool) -> PodSpec:
