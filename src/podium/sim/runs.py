@@ -155,7 +155,8 @@ def _cluster(question: Question, profile: Profile) -> Answer:
 
 
 def _played(result: Play) -> Answer:
-    about = {"nodes": result.nodes, "gpus": result.gpus, "seconds": result.seconds}
+    gpus = round(result.gpus, 3)
+    about = {"nodes": result.nodes, "gpus": int(gpus) if gpus == int(gpus) else gpus, "seconds": result.seconds}
     counts = {"pods": len(result.pods), "placed": sum(each.bound >= 0 for each in result.pods)}
     more = {"turns": result.turns, "trace_hash": result.trace_hash}
     return Answer(
