@@ -49,6 +49,20 @@ TRACES = [
     ("twice", "muri", JOBS + "1,1,0,10\n1,1,0,10\n", "line 3, column job_id: there are two jobs of the number 1"),
     ("open quote", "muri", JOBS + '1,1,"0,10\n', "line 2, column 1: it is no CSV: unexpected end of data"),
     ("zero bytes", "muri", JOBS + "\0\0\0,1\n", "line 2, column"),
+    ("two columns", "muri", "num_gpu," + JOBS, "line 1, column num_gpu: there are two columns of this name"),
+    ("semicolons", "muri", JOBS.replace(",", ";"), "line 1, column job_id: it is missing"),
+    ("thousands", "muri", JOBS + '1,"1,000",0,10\n', "line 2, column num_gpu: want a number, got '1,000'"),
+    ("digits of another script", "muri", JOBS + "1,\u0661,0,10\n", "line 2, column num_gpu: want a number"),
+    ("no GPUs", "muri", JOBS + "1,0,0,10\n", "line 2, column num_gpu: want at least one GPU, got 0"),
+    ("a line of spaces", "muri", JOBS + "1,1,0,10\n   \n", "line 3, column num_gpu: the line ends before it"),
+    ("too long a field", "muri", JOBS + f"1,1,0,{'9' * 200_000}\n", "line 2, column 1: it is no CSV"),
+    ("csv: other name", "csv", "job,submit_time,duration,gpus,memory_gb\na,0,1,1,5\n",
+     "line 1, column memory_gb: it is not known, but memory_mib is: name it so"),
+    ("csv: other case", "csv", "job,submit_time,duration,GPU\na,0,1,1\n", "line 1, column GPU: it is not known"),
+    ("csv: negative", "csv", "job,submit_time,duration,gpus,priority\na,0,1,1,-5\n", "line 2, column priority:"),
+    ("csv: half a GPU", "csv", TABLE + "a,0,1,1,0.5\n", "line 2, column gpus: want a whole number, got 0.5"),
+    ("openb: twice", "openb", PODS + "a,1,1,1,500,\na,1,1,1,500,\n", "line 3, column name: there are two pods"),
+    ("openb: shares", "openb", PODS + "a,1,1,2,500,\n", "line 2, column gpu_milli: a share is of one GPU"),
     ("another file", "muri", "%PDF-1.7\n", "line 1, column job_id: it is missing"),
     ("csv: twice", "csv", TABLE + "a,0,1,1,1\na,0,1,1,1\n",
      "line 3, column job: there are two jobs of the name a"),
@@ -56,7 +70,7 @@ TRACES = [
     ("csv: many pods", "csv", TABLE + "a,0,1,1e9,1\n", "line 2, column pods: want at most 100,000, got 1e9"),
     ("csv: endless", "csv", TABLE + "a,0,1e10,1,1\n", "line 2, column duration: want at most 1,000,000,000"),
     ("csv: unknown queue", "csv", "job,submit_time,duration,gpus,queue\na,0,1,1,red\n",
-     "job a names the queue 'red', which is not there"),
+     "line 2, column queue: job a names the queue 'red', which is not there: --queue red=1 makes it"),
     ("unknown model", "openb", PODS + "a,1,1,1,500,H9\n",
      "line 2, column gpu_spec: no node has the GPU model 'H9'"),
     ("openb: half", "openb", PODS + "a,1,1\n", "line 2, column num_gpu: the line ends before it"),
@@ -74,7 +88,7 @@ def test_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, t
         capsys, "run", "--trace", kind, "--pods", str(file), "--nodes", str(nodes) if kind == "openb" else "2"
     )
     assert complaint in said
-    assert said.startswith(str(file)) or "queue" in said
+    assert said.startswith(str(file))
 
 
 @pytest.mark.parametrize("kind", ["muri", "csv", "openb", "scenario"])
@@ -126,10 +140,27 @@ SCENARIOS = [
     ("equal names", f"{APPLY}{POD}\n  - {POD}\n", "line 5, column 5: events[0].apply[1]:"),
     ("binds beyond all", "events:\n- {at: 0, binds: {fail: 2}}\n",
      "line 2, column 25: events[0].binds.fail: want a part from 0 to 1, got 2"),
-    ("early binds", "events:\n- {at: 0, binds: {seconds: -1}}\n", "binds.seconds: want none or more, got -1"),
+    ("early binds", "events:\n- {at: 0, binds: {seconds: -1}}\n", "binds.seconds: want none or more"),
     ("no file", "events:\n- at: 0\n  file: none.yaml\n", "line 3, column 9: events[0].file:"),
     ("list in a file", "events:\n- at: 0\n  file: list.yaml\n", "list.yaml, line 1, column 1: want an object"),
     ("unknown node", "events:\n- {at: 0, fail: nowhere}\n", "line 2, column 17: events[0].fail:"),
+    ("key twice", "until: 5\nuntil: 6\n", "line 2, column 1: it is not YAML: the key 'until' stands there twice"),
+    ("apply twice", f"events:\n- at: 0\n  apply: [{POD}]\n  apply: []\n", "line 4, column 3: it is not YAML:"),
+    ("anchor in itself", f"{APPLY}&a {{apiVersion: v1, kind: Pod, metadata: *a}}\n",
+     "line 4, column 5: it is not YAML: this holds itself"),
+    ("no anchor", "events: *none\n", "line 1, column 9: it is not YAML: found undefined alias"),
+    ("a tag", "nodes: !!python/object/apply:os.system [ls]\n", "line 1, column 8: it is not YAML: could not"),
+    ("nothing happens", "events:\n- {at: 5}\n", "line 2, column 3: events[0]: nothing happens there: want one of"),
+    ("slow binds", "events:\n- {at: 0, binds: {seconds: .inf}}\n", "binds.seconds: want none or more, up to"),
+    ("empty file", "events:\n- at: 0\n  file: empty.yaml\n", "line 3, column 9: events[0].file:"),
+    ("runs for soon", APPLY + POD.replace("name: a", "name: a, annotations: {podium.dev/run-seconds: soon}"),
+     "line 4, column 5: events[0].apply[0]: metadata.annotations[podium.dev/run-seconds]: 'soon' is not a number"),
+    ("kind in a list", APPLY + f"{{apiVersion: v1, kind: List, items: [{POD.replace('Pod', 'Podd')}]}}\n",
+     "line 4, column 42: events[0].apply[0].items[0]: there is no kind 'Podd' of 'v1'"),
+    ("number in a list", APPLY + "{apiVersion: v1, kind: List, items: [5]}\n", "items[0]: want an object"),
+    ("huge nodes", "nodes:\n- {gpus: 99999999999999999999}\n", "line 2, column 10: nodes[0].gpus: 99999"),
+    ("huge cores", "nodes:\n- {cpu: 1e30}\n", "line 2, column 9: nodes[0].cpu: 1e30 is more than any node has"),
+    ("unknown namespace", APPLY + POD.replace("name: a", "name: a, namespace: none") + "\n", "namespaces"),
     ("unknown target", "events:\n- at: 0\n  delete: {apiVersion: v9, kind: X, name: a}\n",
      "line 3, column 11: events[0].delete: there is no kind 'X'"),
 ]  # fmt: skip
@@ -140,6 +171,7 @@ def test_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
     file = tmp_path / "scenario.yaml"
     file.write_text(text)
     (tmp_path / "list.yaml").write_text("- 1\n")
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
     said = told(capsys, "run", "--trace", "scenario", "--pods", str(file))
     assert complaint in said
     assert said.startswith(str(tmp_path))
@@ -157,6 +189,11 @@ def test_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
         (("--nodes", "2", "--queue", "a=0"), "want NAME=WEIGHT with a weight of at least 1"),
         (("--nodes", "2", "--queue", "a=1e9"), "want NAME=WEIGHT"),
         (("--nodes", "2", "--queue", "A=1"), "the queue 'A' cannot be made"),
+        (("--nodes", "0"), "a trace of jobs needs nodes"),
+        (("--nodes", "\u00b2"), "cannot be read: No such file"),
+        (("--nodes", "2", "--queue", "a=\u00b2"), "want NAME=WEIGHT"),
+        (("--nodes", "2", "--gpus-per-node", "9" * 20), f"--nodes: gpus: {'9' * 20} is more than 1,000,000"),
+        (("--nodes", "twice.yaml"), "twice.yaml, line 1, column 12: it is not YAML: the key 'gpus' stands"),
         (("--nodes", "bad.yaml"), "bad.yaml, line 1, column 10: [0].count: Expected `int`, got `str`"),
         (("--nodes", "2", "--config", "broken.yaml"), "broken.yaml, line 2, column 1: it is not YAML"),
     ],
@@ -172,4 +209,50 @@ def test_options(
     Path("jobs.csv").write_text(JOBS + "1,1,0,1000\n")
     Path("bad.yaml").write_text("[{count: many}]\n")
     Path("broken.yaml").write_text("tiers: [\n")
+    Path("twice.yaml").write_text("[{gpus: 1, gpus: 2}]\n")
     assert complaint in told(capsys, "run", "--trace", "muri", "--pods", "jobs.csv", *more)
+
+
+@pytest.mark.parametrize("kind", ["muri", "csv", "openb", "scenario"])
+def test_what_spreadsheets_and_other_systems_write(tmp_path: Path, kind: str) -> None:
+    """A mark at the beginning and the line ends of another system are no mistakes."""
+    text = {
+        "muri": JOBS + "1,1,0,10\n",
+        "csv": "gpus,duration,user,submit_time,job,queue_time\n1,1,me,0,a,7\n",
+        "openb": PODS + "a,1,1,1,500,T4\n",
+        "scenario": "nodes: [{gpus: 8}]\nuntil: 1\n",
+    }[kind]
+    file, nodes = tmp_path / "trace", tmp_path / "nodes.csv"
+    file.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    nodes.write_text(NODES)
+    more = {"openb": ("--nodes", str(nodes)), "scenario": ()}.get(kind, ("--nodes", "2"))
+    assert podium(["sim", "run", "--trace", kind, "--pods", str(file), *more]) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "complaint"),
+    [
+        ("openb", ("--queue", "a=3"), "--queue says nothing to --trace openb"),
+        ("openb", ("--split", "size"), "--split says nothing to --trace openb"),
+        ("openb", ("--gpus-per-node", "4"), "--gpus-per-node says nothing to --trace openb"),
+        ("openb", ("--nodes", "4"), "--nodes: a trace of openb has a list of nodes: want its file, got 4"),
+        ("openb", ("--nodes", "nodes.csv", "--load", "0.001"), "give more nodes, or a larger --load"),
+        ("scenario", ("--load", "2"), "--load says nothing to --trace scenario"),
+        ("scenario", ("--split", "turn"), "--split says nothing to --trace scenario"),
+        ("scenario", ("--gpus-per-node", "4"), "--gpus-per-node says nothing to --trace scenario"),
+        ("scenario", ("--nodes", "4"), "the scenario's largest group, and it has none"),
+        ("scenario", ("--queue", "A=1"), "the queue 'A' cannot be made"),
+    ],
+)
+def test_options_that_say_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    more: tuple[str, ...],
+    complaint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("nodes.csv").write_text(NODES)
+    Path("trace").write_text("until: 5\n" if kind == "scenario" else PODS + "a,1,1,1,500,T4\n")
+    assert complaint in told(capsys, "run", "--trace", kind, "--pods", "trace", *more)

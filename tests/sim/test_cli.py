@@ -85,7 +85,7 @@ def test_a_replay_and_a_comparison(files: Path, capsys: pytest.CaptureFixture[st
         (("--nodes", "2", "--queue", "a=1,a=2"), "names a queue twice"),
         (("--nodes", "2", "--queue", "a=1,b=2", "--queue", "a=2,c=1"), "name the same queues each time"),
         (("--nodes", "2", "--split", "size"), "--split needs queues"),
-        (("--nodes", "2", "--from-cluster"), "--trace is for traces"),
+        (("--nodes", "2", "--from-cluster"), "--trace says nothing to a copy of a cluster"),
         (("--nodes", "2", "--assume-seconds", "5"), "--assume-seconds is for --from-cluster"),
         (("--nodes", "2", "-o", "xml"), "want one of table, json, csv, html"),
         (("--nodes", "2", "-o", "json="), "names no file"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli.sim_options import sim_options
+from podium.cli.sim_options import FOREIGN, sim_options
 from podium.cli.sim_replay import replay_option
 
 if TYPE_CHECKING:
@@ -57,19 +57,24 @@ def _asked(told: dict[str, Any]) -> list[Choice]:
     from podium.cli.sim_choices import choices
     from podium.cli.sim_output import check
 
-    if told["from_cluster"]:
-        wrong = [name for name in ("trace", "pods", "load", "split") if told[name] is not None]
-        if wrong:
-            raise click.UsageError(f"--{wrong[0]} is for traces, and --from-cluster takes what the cluster has")
-    else:
+    if not told["from_cluster"]:
         missing = [name for name in ("trace", "pods") if told[name] is None]
         if missing:
             raise click.UsageError(f"--{missing[0]} is missing: name a trace and its file, or say --from-cluster")
         wrong = [name for name in ("kubeconfig", "context", "assume_seconds") if told[name] is not None]
         if wrong:
-            raise click.UsageError(f"--{wrong[0].replace('_', '-')} is for --from-cluster")
+            raise click.UsageError(f"{_flag(wrong[0])} is for --from-cluster")
+    kind = "cluster" if told["from_cluster"] else told["trace"]
+    wrong = [name for name in FOREIGN[kind] if told[name] not in (None, ())]
+    if wrong:
+        of = "a copy of a cluster" if kind == "cluster" else f"--trace {kind}"
+        raise click.UsageError(f"{_flag(wrong[0])} says nothing to {of}")
     check(told["outputs"], told["plots"])
     return choices(told, _snapshot(told) if told["from_cluster"] else None)
+
+
+def _flag(name: str) -> str:
+    return {"queues": "--queue"}.get(name, f"--{name.replace('_', '-')}")
 
 
 def _snapshot(told: dict[str, Any]) -> Snapshot:
@@ -85,6 +90,7 @@ def _answer(choice: Choice) -> tuple[str, Answer]:
 
     import msgspec
 
+    from podium.sim.runs import SEED
     from podium.sim.runs import run as simulate
 
     with _shown(choice.label) as progress:
@@ -92,7 +98,8 @@ def _answer(choice: Choice) -> tuple[str, Answer]:
         answer = simulate(choice.question, choice.profile, progress)
         took = round(time.perf_counter() - began, 3)
     question = choice.question
-    about = {"trace": question.trace.value, "profile": choice.profile_name, "seed": question.seed}
+    seed = SEED if question.seed is None else question.seed
+    about = {"trace": question.trace.value, "profile": choice.profile_name, "seed": seed}
     return choice.label, msgspec.structs.replace(answer, summary={**about, **answer.summary, "wall_seconds": took})
 
 

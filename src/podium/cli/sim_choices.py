@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,23 @@ import msgspec
 
 from podium.cli.sim_options import DEFAULTS, OF_A_CLUSTER
 from podium.core.profile import Profile
-from podium.embedded.nodes.nodes_file import check_count, read_shapes
+from podium.embedded.nodes.nodes_file import check_count, check_told, read_shapes
 from podium.embedded.nodes.shapes import Shape
 from podium.runtime.configuration import default_profiles, load_profiles, read_file
 from podium.sim.jobs import SCHEDULER
 from podium.sim.policies import POLICIES, policy
 from podium.sim.presets import PRESETS, preset
 from podium.sim.replay import QueueShape
-from podium.sim.runs import Question, Trace
+from podium.sim.runs import SEED, Question, Trace
 from podium.sim.snapshot import Snapshot
 
 Told = dict[str, Any]
 Queues = tuple[QueueShape, ...]
+
+# What has nodes of its own, to which others are added.
+_WITH_NODES = (Trace.CLUSTER, Trace.SCENARIO)
+_GPUS_OF_A_NODE = 8
+_BY_WEIGHT = "proportion"  # the plugin that goes by the weights of queues
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -40,20 +45,26 @@ def choices(told: Told, snapshot: Snapshot | None) -> list[Choice]:
     profiles = list(_profiles(told))
     nodes = list(dict.fromkeys(told["nodes"])) or [""]
     queues = alternatives(told["queues"])
+    if len(queues) > 1:
+        _warn_of_weights(profiles)
     found = []
     for some_nodes, some_queues in product(nodes, queues):
         question = _question(told, some_nodes, some_queues, snapshot)
         for name, profile in profiles:
             parts = [name] if len(profiles) > 1 else []
-            parts += [_nodes_label(some_nodes, snapshot)] if len(nodes) > 1 else []
+            parts += [_nodes_label(some_nodes, question.trace)] if len(nodes) > 1 else []
             parts += [_queues_label(some_queues)] if len(queues) > 1 else []
             found.append(Choice(", ".join(parts) or name, name, profile, question))
     return found
 
 
-def _nodes_label(nodes: str, snapshot: Snapshot | None) -> str:
-    more = "more " if snapshot is not None else ""
-    return f"{nodes} {more}nodes" if nodes.isdigit() else Path(nodes).name
+def _nodes_label(nodes: str, trace: Trace) -> str:
+    more = "more " if trace in _WITH_NODES else ""
+    return f"{nodes} {more}nodes" if _is_count(nodes) else Path(nodes).name
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _queues_label(queues: Queues) -> str:
@@ -93,7 +104,7 @@ def _others(names: tuple[str, ...], name: str) -> list[str]:
 
 def _queue(text: str, whole: str) -> QueueShape:
     name, _, weight = text.strip().partition("=")
-    if not name or not weight.isdigit() or not 0 < int(weight) <= 1_000_000:
+    if not name or not _is_count(weight) or not 0 < int(weight) <= 1_000_000:
         raise click.UsageError(f"--queue: want NAME=WEIGHT with a weight of at least 1, got {whole!r}")
     return QueueShape(name, int(weight))
 
@@ -107,7 +118,7 @@ def _profiles(told: Told) -> Iterator[tuple[str, Profile]]:
     default = OF_A_CLUSTER if told["from_cluster"] else DEFAULTS[told["trace"]]
     for name in dict.fromkeys(told["profiles"] or (() if told["configs"] else (default,))):
         if name in POLICIES:
-            yield name, policy(name, told["seed"])
+            yield name, policy(name, SEED if told["seed"] is None else told["seed"])
         elif name in PRESETS:
             yield name, preset(name)
         elif name in built_in:
@@ -116,7 +127,18 @@ def _profiles(told: Told) -> Iterator[tuple[str, Profile]]:
             known = ", ".join(sorted({*POLICIES, *PRESETS, *built_in}))
             raise click.UsageError(f"--profile: there is no profile {name!r}; there are {known}")
     for path in dict.fromkeys(told["configs"]):
-        yield str(path), load_profiles(path, (SCHEDULER,))[SCHEDULER]
+        profile = load_profiles(path, (SCHEDULER,))[SCHEDULER]
+        for warning in profile.warnings:
+            click.echo(f"podium: {warning}", err=True)
+        yield str(path), profile
+
+
+def _warn_of_weights(profiles: Iterable[tuple[str, Profile]]) -> None:
+    """Runs that differ in weights alone are the same where nobody looks at them."""
+    for name, profile in profiles:
+        if not any(entry.kind.name == _BY_WEIGHT for tier in profile.tiers for entry in tier):
+            told = f"the profile {name} has no plugin {_BY_WEIGHT}: the weights of --queue change nothing in it"
+            click.echo(f"podium: {told}", err=True)
 
 
 # --- the question ------------------------------------------------------------------------------------------------
@@ -128,13 +150,16 @@ def _question(told: Told, nodes: str, queues: Queues, snapshot: Snapshot | None)
     file: Path | None = None
     more = 0
     if nodes and trace is Trace.OPENB:
+        if _is_count(nodes):
+            raise click.UsageError(f"--nodes: a trace of openb has a list of nodes: want its file, got {nodes}")
         file = Path(nodes)
-    elif nodes.isdigit() and trace is Trace.CLUSTER:
+    elif _is_count(nodes) and trace in _WITH_NODES:
         more = int(nodes)
         check_count((Shape(count=more),), "--nodes")
-    elif nodes.isdigit():
-        shapes = (Shape(count=int(nodes), gpus=told["gpus_per_node"]),)
-        check_count(shapes, "--nodes")
+    elif _is_count(nodes):
+        gpus = told["gpus_per_node"]
+        shapes = (Shape(count=int(nodes), gpus=_GPUS_OF_A_NODE if gpus is None else gpus),)
+        check_told(shapes[0], "--nodes")
     elif nodes:
         shapes = tuple(read_shapes(read_file(Path(nodes)), nodes))
     return Question(

@@ -17,6 +17,15 @@ DEFAULTS = {"openb": "podium-gpu", "muri": "volcano", "csv": "volcano", "scenari
 OF_A_CLUSTER = "podium"
 FORMS = ("table", "json", "csv", "html")
 SPLITS = ("turn", "size")
+# What says nothing to some of them.
+_JOBS = ("gpus_per_node", "queues", "split")
+FOREIGN = {
+    "openb": _JOBS,
+    "muri": (),
+    "csv": (),
+    "scenario": ("gpus_per_node", "load", "split"),
+    "cluster": ("gpus_per_node", "load", "split", "trace", "pods"),
+}
 
 
 class Output(NamedTuple):
@@ -83,15 +92,13 @@ _cluster = (
         metavar="FILE|N",
         multiple=True,
         help="openb: its list of nodes.  muri, csv: a number of nodes, or a file with groups of them.  "
-        "--from-cluster: so many more.",
+        "scenario, --from-cluster: so many more.",
     ),
     click.option(
         "--gpus-per-node",
         type=click.IntRange(min=0),
-        default=8,
-        show_default=True,
         metavar="G",
-        help="GPUs of each of N nodes.",
+        help="muri, csv: GPUs of each of N nodes.  [default: 8]",
     ),
     click.option(
         "--queue",
@@ -133,7 +140,9 @@ _how = (
         "muri, csv: jobs come X times as fast.",
     ),
     click.option(
-        "--seed", type=click.IntRange(min=0), default=42, show_default=True, help="Of everything random."
+        "--seed",
+        type=click.IntRange(min=0),
+        help="Of everything random.  [default: 42, or what a scenario says]",
     ),
 )
 

@@ -19,7 +19,7 @@ from podium.errors import UsageError
 from podium.sim.drawing.svg import standalone
 from podium.sim.report.page import page
 from podium.sim.report.pictures import pictures
-from podium.sim.report.rows import best, lines_of, shown, value_of
+from podium.sim.report.rows import best, lines_of, queue_named, shown, value_of
 from podium.sim.runs import Answer, compared
 
 Document = dict[str, Any]
@@ -100,19 +100,18 @@ def _table(answers: Mapping[str, Answer]) -> Table:
         table.add_column(name if len(answers) > 1 else "value", justify="right")
     for line in lines_of(found):
         values = [value_of(each, line.path) for each in found]
-        marked = best(values, line.better)
+        marked = best(values, line)
         told = (
             f"[bold]{shown(v, line.unit)}[/]" if n in marked else shown(v, line.unit) for n, v in enumerate(values)
         )
         table.add_row(line.words, *told)
-    for queue in dict.fromkeys(queue["name"] for each in found for queue in each.get("queues", ())):
-        if len(found[0].get("queues", ())) < 2:
-            break
-        mine = [_queue(each, queue) for each in found]
-        table.add_row(f"queue {queue}: weight", *(shown(each.get("weight"), "") for each in mine))
+    queues = list(dict.fromkeys(queue["name"] for each in found for queue in each.get("queues", ())))
+    for queue in queues if len(queues) > 1 else ():
+        mine, called = [_queue(each, queue) for each in found], f"queue {queue}" if queue else queue_named(queue)
+        table.add_row(f"{called}: weight", *(shown(each.get("weight"), "") for each in mine))
         for part in ("mean", "p50", "p95"):
             waits = (shown(each["wait_seconds"][part], "s") if each else "–" for each in mine)
-            table.add_row(f"queue {queue}: wait, {part}", *waits)
+            table.add_row(f"{called}: wait, {part}", *waits)
     table.add_row("history", *(str(each["trace_hash"])[:12] for each in found))
     table.add_row("took", *(shown(each["wall_seconds"], "s") for each in found))
     return table

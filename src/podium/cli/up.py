@@ -68,7 +68,7 @@ def up(
     """
     from podium.cli.cluster import cluster_settings
     from podium.cli.running import run_cluster, set_up_logging
-    from podium.embedded.nodes.nodes_file import check_count, read_shapes
+    from podium.embedded.nodes.nodes_file import check_told, read_shapes
     from podium.embedded.nodes.shapes import Shape
     from podium.errors import UsageError
 
@@ -82,7 +82,7 @@ def up(
         shapes = read_shapes(nodes_file.read_text(), str(nodes_file))
     else:
         shapes = [Shape(count=1 if nodes is None else nodes, gpus=gpus_per_node)]
-        check_count(shapes, "--nodes")
+        check_told(shapes[0], "--nodes")
     set_up_logging(verbose)
     settings = cluster_settings(config, port=port, nodes=tuple(shapes), data_dir=data_dir, in_memory=in_memory)
     ctx.exit(run_cluster(settings, _serve))

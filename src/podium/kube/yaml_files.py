@@ -18,11 +18,11 @@ _AT = re.compile(r" - at `(?:key in )?(\$[^`]*)`$")
 class YamlText:
     """The documents of a text, and where everything stands in it."""
 
-    def __init__(self, text: str, source: str) -> None:
-        """UsageError if it is no YAML; `source` is what to call it."""
+    def __init__(self, text: str, source: str, *, strict: bool = False) -> None:
+        """UsageError if it is no YAML; `source` is what to call it.  `strict`: no key may stand twice."""
         self._text, self.source = text, source
         try:
-            loaded = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+            loaded = list(yaml.load_all(text, Loader=_Strict if strict else yaml.CSafeLoader))
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
@@ -34,6 +34,8 @@ class YamlText:
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
             told = " ".join(str(error).split())
             raise UsageError(f"{source}, line 1, column 1: it is not YAML: {told}") from None
+        if any(map(_holds_itself, loaded)):
+            raise UsageError(f"{source}, {self._knot()}: it is not YAML: this holds itself")
         self.documents: list[Any] = [each for each in loaded if each is not None]
         self._numbers = [number for number, each in enumerate(loaded) if each is not None]
 
@@ -64,9 +66,64 @@ class YamlText:
         path = found.group(1) if found else "$"
         return self.error(path, told[: found.start()] if found else told, document)
 
+    def _knot(self) -> str:
+        """Where something begins that holds itself."""
+        for node in yaml.compose_all(self._text, Loader=yaml.CSafeLoader):
+            found = _holds_itself(node)
+            if isinstance(found, yaml.Node):
+                return f"line {found.start_mark.line + 1}, column {found.start_mark.column + 1}"
+        return "line 1, column 1"
+
     def _at(self, position: int) -> str:
         before = self._text[:position]
         return f"line {before.count(chr(10)) + 1}, column {position - before.rfind(chr(10))}"
+
+
+class _Strict(yaml.CSafeLoader):
+    """A key that stands twice is a mistake: the first would be lost without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    told = f"the key {key.value[:60]!r} stands there twice"
+                    raise yaml.constructor.ConstructorError(None, None, told, key.start_mark)
+                seen.add(key.value)
+        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        return found
+
+
+def _holds_itself(whole: object) -> object:
+    """A part of a document, or of its nodes, that stands inside itself, by an anchor; None if there is none."""
+    done: set[int] = set()
+    path: set[int] = set()
+    stack: list[tuple[object, bool]] = [(whole, False)]
+    while stack:
+        value, leaving = stack.pop()
+        if leaving:
+            path.discard(id(value))
+            done.add(id(value))
+            continue
+        children = _parts(value)
+        if not children or id(value) in done:
+            continue
+        if id(value) in path:
+            return value
+        path.add(id(value))
+        stack.append((value, True))
+        stack += [(child, False) for child in children]
+    return None
+
+
+def _parts(value: object) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, list):
+        return value
+    if isinstance(value, yaml.MappingNode):
+        return [each for _, each in value.value]
+    return value.value if isinstance(value, yaml.SequenceNode) else []
 
 
 def _inner(node: yaml.Node, name: str, number: str) -> yaml.Node | None:

@@ -89,7 +89,7 @@ def load_profiles(path: Path, names: Sequence[str] = ()) -> dict[str, Profile]:
 
 def read_file(path: Path) -> str:
     try:
-        return path.read_text()
+        return path.read_text("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

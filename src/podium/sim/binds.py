@@ -8,6 +8,7 @@ from podium.errors import ApiError, TransportError
 from podium.kube.status import too_many_requests
 from podium.sim.draw import Draw
 
+_LONGEST = 86400.0  # seconds that a bind may take
 _LONGEST_PAUSE = 15  # seconds that a server asks for
 
 
@@ -23,7 +24,9 @@ class Binds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for field in ("fail", "lose"):
             if not 0 <= (value := getattr(self, field)) <= 1:
                 return f"{field}: want a part from 0 to 1, got {value:g}"
-        return f"seconds: want none or more, got {self.seconds:g}" if not self.seconds >= 0 else ""
+        if not 0 <= self.seconds <= _LONGEST:
+            return f"seconds: want none or more, up to {_LONGEST:,.0f}, got {self.seconds:g}"
+        return ""
 
 
 def failure(draw: Draw) -> Exception:

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.sim.ledger import RESOURCES, Amount, Ledger, LedgerJob
+from podium.sim.ledger import RESOURCES, Ledger, LedgerJob
 from podium.sim.statistics import Spread, evenness, spread
 
 Floats = NDArray[np.float64]
@@ -35,10 +35,10 @@ class Amounts(msgspec.Struct, frozen=True):
 
 
 class QueueFigures(msgspec.Struct, frozen=True):
-    """What a queue's jobs met with."""
+    """What a queue's jobs met with.  Jobs of no queue stand under an empty name, without a weight."""
 
     name: str
-    weight: int
+    weight: int | None
     jobs: int
     finished: int
     gpu_hours: float  # that its finished jobs asked for, times their run time
@@ -405,7 +405,7 @@ def _queues(jobs: Sequence[LedgerJob], weights: dict[str, int]) -> list[QueueFig
         found.append(
             QueueFigures(
                 name=name,
-                weight=weights.get(name, 1),
+                weight=weights.get(name, 1) if name else None,
                 jobs=len(mine),
                 finished=len(done),
                 gpu_hours=round(sum(job.asks.gpu * job.duration for job in done) / 3600, 2),
@@ -414,8 +414,3 @@ def _queues(jobs: Sequence[LedgerJob], weights: dict[str, int]) -> list[QueueFig
             )
         )
     return found
-
-
-def amount_of(gpu: float, milli_cpu: float, memory: float) -> Amount:
-    """From the core's units."""
-    return Amount(gpu, milli_cpu / 1000, memory)

@@ -1,14 +1,15 @@
 """Writes the ledger of a cluster whose jobs are not known beforehand: from what is heard of its pods.
 
 A job is a gang; pods without one belong together if they have one owner, and are a job each if they have none.
-What a pod asks for and to which gang and queue it belongs is what the scheduler's model says of it.
+What a pod asks for and to which gang and queue it belongs is what the scheduler's model says of it.  A gang that
+was never let make its pods is a job too: one that waits.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from podium.core.model import Task
+from podium.core.model import Gang, Phase, Task
 from podium.core.resources import CPU, MEMORY
 from podium.dialects.kubernetes.devices import GPU_MILLI
 from podium.embedded.nodes.shapes import GPU
@@ -40,7 +41,7 @@ class Play(msgspec.Struct, frozen=True):
     """What came of a run."""
 
     nodes: int
-    gpus: float
+    gpus: float  # whole where no parts of one are given out
     seconds: float
     figures: Figures
     pods: list[PodResult]
@@ -61,10 +62,11 @@ class _Life:
 class _Group:
     """A job, with its pods that are not over."""
 
-    __slots__ = ("line", "living", "waiting")
+    __slots__ = ("gang", "line", "living", "waiting")
 
-    def __init__(self, line: LedgerJob) -> None:
+    def __init__(self, line: LedgerJob, gang: str = "") -> None:
         self.line = line
+        self.gang = gang  # by its id, if it is one
         self.living: dict[str, Amount] = {}
         self.waiting: set[str] = set()
 
@@ -79,11 +81,17 @@ class Follower:
         self._pods: dict[str, _Life | None] = {}  # None: it is over
         self._groups: dict[str, _Group] = {}
         self._seen: dict[str, float] = {}  # when other objects came, by identity
+        self._made_for: dict[str, str] = {}  # groups that carry their owner's identity in their name: the owner's
         cluster.listeners.append(self._heard)
 
     def result(self) -> Play:
         """The run is over: all that came of it."""
         cluster, lines = self._cluster, self.ledger.jobs
+        for group in self._groups.values():
+            self._identify(group)
+        for gang in cluster.world.cluster.gangs.values():
+            if gang.id not in self._groups and not gang.tasks and gang.phase in (Phase.PENDING, Phase.INQUEUE):
+                self._never_let(gang)
         for line in lines:
             if line.started >= 0:
                 line.duration = (line.ended if line.ended >= 0 else cluster.elapsed) - line.started
@@ -107,6 +115,9 @@ class Follower:
             self._pod(obj, gone)
         else:
             self._seen.setdefault(obj.uid, self._cluster.elapsed)
+            owner = obj.metadata.controller
+            if owner is not None and owner.uid in obj.name:
+                self._made_for[obj.name] = owner.name
 
     def _note(self, pod: Pod, gone: bool) -> None:
         now = round(self._cluster.elapsed, 3)
@@ -144,8 +155,7 @@ class Follower:
                 return
             life = self._pods[pod.uid] = self._arrived(pod, now)
         group = life.job
-        if not group.line.queue:  # what names it may come after its pods
-            group.line.queue = _queue_of(self._cluster.world.cluster.tasks.get(pod.uid))
+        self._identify(group)
         if pod.status.phase == "Running" and life.stay < 0 and not over:
             life.stay = self.ledger.began(pod.spec.node_name, life.amount, now)
             group.waiting.discard(pod.uid)
@@ -171,14 +181,17 @@ class Follower:
     def _arrived(self, pod: Pod, now: float) -> _Life:
         task = self._cluster.world.cluster.tasks.get(pod.uid)
         amount = self._amount(pod, task)
-        key, name, queue = _belongs(pod, task)
+        key, name, gang = _belongs(pod, task)
         group = self._groups.get(key)
         if group is None:
             owner = pod.metadata.controller  # a job may have come long before it was let make its pods
             arrival = self._seen.get(owner.uid, now) if owner is not None else now
-            line = LedgerJob(name, queue, 0, Amount(), arrival)
-            group = self._groups[key] = _Group(line)
+            line = LedgerJob(name, "", 0, Amount(), arrival)
+            group = self._groups[key] = _Group(line, gang)
             self.ledger.jobs.append(line)
+            self._identify(group)
+            if arrival < now and task is not None:
+                self.ledger.fulfilled(self.ledger.wished(_least(task.gang), arrival), now)
         group.living[pod.uid] = amount
         group.waiting.add(pod.uid)
         line = group.line
@@ -195,6 +208,27 @@ class Follower:
             )
         return _Life(group, amount, self.ledger.wished(amount, now))
 
+    def _identify(self, group: _Group) -> None:
+        """Gives a job its queue, and the name that its users know: what says so may come after its pods."""
+        if group.line.queue or not group.gang:
+            return
+        gang = self._cluster.world.cluster.gangs.get(group.gang)
+        if gang is None:
+            return
+        group.line.queue = gang.queue.rpartition("/")[2]
+        if not gang.id.startswith("pod/"):
+            group.line.name = self._name(gang)
+
+    def _name(self, gang: Gang) -> str:
+        return _named(gang.namespace, self._made_for.get(gang.name, gang.name))
+
+    def _never_let(self, gang: Gang) -> None:
+        """A job that waits for its turn to this day."""
+        arrival = max(0.0, self._cluster.elapsed - (self._cluster.now - gang.created))
+        queue = gang.queue.rpartition("/")[2]
+        self.ledger.wished(_least(gang), arrival)
+        self.ledger.jobs.append(LedgerJob(self._name(gang), queue, gang.minimum, _least(gang), arrival))
+
     def _amount(self, pod: Pod, task: Task | None) -> Amount:
         if task is None:
             asked = pod_requests(pod.spec)
@@ -209,18 +243,21 @@ class Follower:
 
 
 def _belongs(pod: Pod, task: Task | None) -> tuple[str, str, str]:
-    """The job of a pod: what tells it from others, its name, and its queue."""
-    queue = _queue_of(task)
+    """The job of a pod: what tells it from others, its name, and its gang."""
     if task is not None and not task.gang.id.startswith("pod/"):
-        return task.gang.id, _named(task.gang.namespace, task.gang.name), queue
+        return task.gang.id, _named(task.gang.namespace, task.gang.name), task.gang.id
+    gang = task.gang.id if task is not None else ""
     owner = pod.metadata.controller
     if owner is not None:
-        return owner.uid, _named(pod.namespace, owner.name), queue
-    return pod.uid, _named(pod.namespace, pod.name), queue
+        return owner.uid, _named(pod.namespace, owner.name), gang
+    return pod.uid, _named(pod.namespace, pod.name), gang
 
 
-def _queue_of(task: Task | None) -> str:
-    return task.gang.queue.rpartition("/")[2] if task is not None else ""
+def _least(gang: Gang) -> Amount:
+    """What a gang asks for whose pods are not there yet."""
+    asked = gang.minimum_resources or {}
+    gpus = asked.get(GPU, 0) + asked.get(GPU_MILLI, 0) / 1000
+    return Amount(gpus, asked.get("cpu", 0) / 1000, asked.get("memory", 0))
 
 
 def _named(namespace: str, name: str) -> str:

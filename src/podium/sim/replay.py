@@ -24,7 +24,16 @@ from podium.kube.pod_resources import amounts
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, Pod
 from podium.sim.figures import Figures, figures
-from podium.sim.jobs import NAMESPACE, SCHEDULER, Document, Job, documents, pod_document, priority_class_document
+from podium.sim.jobs import (
+    DEFAULT_QUEUE,
+    NAMESPACE,
+    SCHEDULER,
+    Document,
+    Job,
+    documents,
+    pod_document,
+    priority_class_document,
+)
 from podium.sim.ledger import Amount, Ledger, LedgerJob, LedgerNode
 from podium.sim.virtual import VirtualCluster
 
@@ -125,10 +134,7 @@ class _Run:
         self._weights = {queue.name: queue.weight for queue in queues}
         known = {queue.name for queue in queues} | {"default"}
         for queue in queues:
-            if queue.name == "default":  # it is there already
-                self._cluster.server.patch(QUEUES, "", queue.name, {"spec": {"weight": queue.weight}})
-            else:
-                self._make(queue)
+            set_weight(self._cluster, queue)
         for priority in sorted({job.priority for job in jobs if job.priority}):
             self._cluster.server.apply(priority_class_document(priority))
         for each in self._jobs:
@@ -137,12 +143,6 @@ class _Run:
             self._cluster.at(each.job.arrival, partial(self._arrive, each))
         self._cluster.listeners.append(self._heard)
         self._cluster.run()
-
-    def _make(self, queue: QueueShape) -> None:
-        try:
-            self._cluster.server.apply(queue_document(queue))
-        except ApiError as error:
-            raise UsageError(f"the queue {queue.name!r} cannot be made: {' '.join(str(error).split())}") from None
 
     def _arrive(self, each: _Progress) -> None:
         each.wish = self._ledger.wished(each.line.asks, self._cluster.elapsed)
@@ -229,6 +229,17 @@ def ledger_nodes(shapes: Iterable[Shape]) -> Iterator[LedgerNode]:
         has = amounts(capacity_of(shape))
         whole = Amount(has.get(GPU, 0), has["cpu"] / 1000, has["memory"])
         yield from (LedgerNode(f"{shape.name}-{number:03d}", whole) for number in range(shape.count))
+
+
+def set_weight(cluster: VirtualCluster, queue: QueueShape) -> None:
+    """Makes a queue with a weight.  UsageError if that cannot be."""
+    try:
+        if queue.name == DEFAULT_QUEUE:  # it is there already
+            cluster.server.patch(QUEUES, "", queue.name, {"spec": {"weight": queue.weight}})
+        else:
+            cluster.server.apply(queue_document(queue))
+    except ApiError as error:
+        raise UsageError(f"the queue {queue.name!r} cannot be made: {' '.join(str(error).split())}") from None
 
 
 def queue_document(queue: QueueShape) -> Document:

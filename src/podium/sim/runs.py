@@ -20,7 +20,7 @@ from podium.sim.following import Play
 from podium.sim.inflation import Point, inflate
 from podium.sim.jobs import DEFAULT_QUEUE, SCHEDULER, Job, split
 from podium.sim.replay import QueueShape, replay
-from podium.sim.scenario import play, read_scenario
+from podium.sim.scenario import Other, play, read_scenario
 from podium.sim.snapshot import Snapshot, WhatIf
 from podium.sim.snapshot import play as ask
 from podium.sim.traces import muri, openb, table
@@ -29,7 +29,7 @@ Document = dict[str, Any]
 Progress = Callable[[int, int], None]
 
 INFLATION = 1.3  # of the cluster's GPUs: what the published runs ask for
-GPUS_OF_A_NODE = 8
+SEED = 42  # where nobody says
 
 
 class Trace(Enum):
@@ -49,11 +49,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     pods: Path | None = None  # the pods, the jobs or the scenario
     nodes_file: Path | None = None  # openb's list of nodes
     shapes: tuple[Shape, ...] = ()
-    more_nodes: int = 0  # beside those of a cluster
+    more_nodes: int = 0  # beside those of a cluster or of a scenario
     queues: tuple[QueueShape, ...] = ()
     split: str | None = None  # how jobs come to the queues: `turn` or `size`
     load: float | None = None
-    seed: int = 42
+    seed: int | None = None
     snapshot: Snapshot | None = None
     assume_seconds: float | None = None
 
@@ -90,7 +90,7 @@ def _inflation(question: Question, profile: Profile, progress: Progress) -> Answ
     nodes = openb.read_nodes(question.nodes_file)
     pods = openb.read_pods(question.file, {node.model for node in nodes})
     load = question.load or INFLATION
-    arrivals = openb.arrivals(pods, nodes, load, question.seed)
+    arrivals = openb.arrivals(pods, nodes, load, SEED if question.seed is None else question.seed)
     total = len(arrivals.pods)
     result = inflate(arrivals, pods, profile, lambda done: progress(done, total))
     summary = {"load": load, **msgspec.to_builtins(result)}
@@ -99,7 +99,7 @@ def _inflation(question: Question, profile: Profile, progress: Progress) -> Answ
 
 
 def _replay(question: Question, profile: Profile, progress: Progress) -> Answer:
-    if not question.shapes:
+    if not any(shape.count for shape in question.shapes):
         raise UsageError("a trace of jobs needs nodes: --nodes N, or --nodes FILE with groups of nodes")
     jobs = _faster(_in_queues(_jobs(question), question), question.load)
     result = replay(
@@ -116,7 +116,7 @@ def _replay(question: Question, profile: Profile, progress: Progress) -> Answer:
 
 def _jobs(question: Question) -> list[Job]:
     if question.trace is Trace.CSV:
-        return table.read_jobs(question.file)
+        return table.read_jobs(question.file, {DEFAULT_QUEUE, *(queue.name for queue in question.queues)})
     largest = max((shape.gpus for shape in question.shapes), default=0)
     if not largest:
         raise UsageError("the jobs of this trace ask for GPUs, and no node has any: --gpus-per-node G")
@@ -144,8 +144,12 @@ def _faster(jobs: Sequence[Job], load: float | None) -> list[Job]:
 
 def _scenario(question: Question, profile: Profile) -> Answer:
     names = (SCHEDULER, "volcano", "default-scheduler")
-    result = play(read_scenario(question.file), question.file, dict.fromkeys(names, profile))
-    return _played(result)
+    scenario = read_scenario(question.file)
+    if question.seed is not None:
+        scenario = msgspec.structs.replace(scenario, seed=question.seed)
+    other = Other(question.more_nodes, question.shapes, question.queues)
+    answer = _played(play(scenario, question.file, dict.fromkeys(names, profile), other))
+    return msgspec.structs.replace(answer, summary={"seed": scenario.seed, **answer.summary})
 
 
 def _cluster(question: Question, profile: Profile) -> Answer:
@@ -155,7 +159,8 @@ def _cluster(question: Question, profile: Profile) -> Answer:
 
 
 def _played(result: Play) -> Answer:
-    about = {"nodes": result.nodes, "gpus": result.gpus, "seconds": result.seconds}
+    gpus = round(result.gpus, 3)
+    about = {"nodes": result.nodes, "gpus": int(gpus) if gpus == int(gpus) else gpus, "seconds": result.seconds}
     counts = {"pods": len(result.pods), "placed": sum(each.bound >= 0 for each in result.pods)}
     more = {"turns": result.turns, "trace_hash": result.trace_hash}
     return Answer(

@@ -24,7 +24,7 @@ Pods run as long as their annotation podium.dev/run-seconds says, or until they 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ import msgspec
 
 from podium.core.profile import Profile
 from podium.dialects import DIALECTS
+from podium.dialects.volcano.names import QUEUES
 from podium.embedded.nodes.node_status import FAIL
 from podium.embedded.nodes.nodes_file import check_shapes
 from podium.embedded.nodes.shapes import Shape, node_documents
@@ -42,10 +43,22 @@ from podium.kube.resources import NODES
 from podium.kube.yaml_files import YamlText
 from podium.sim.binds import Binds, BindTrouble
 from podium.sim.following import Follower, Play
+from podium.sim.manifests import check_manifest, unpacked
+from podium.sim.replay import QueueShape, set_weight
 from podium.sim.traces.tables import MOST_SECONDS, no_text
 from podium.sim.virtual import VirtualCluster
 
 Document = dict[str, Any]
+
+_MORE = "what-if"  # the name of nodes that a scenario does not have
+
+
+class Other(msgspec.Struct, frozen=True):
+    """What is to be other than a scenario says."""
+
+    more_nodes: int = 0  # of its largest group
+    shapes: tuple[Shape, ...] = ()  # nodes of other kinds
+    queues: tuple[QueueShape, ...] = ()  # with their weights
 
 
 class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -68,6 +81,9 @@ class Happening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     recover: str = ""
     restart: bool = False
     binds: Binds | None = None
+
+
+_ACTIONS = tuple(name for name in Happening.__struct_fields__ if name != "at")
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,6 +113,8 @@ def read_scenario(path: Path) -> Scenario:
         if not 0 <= at <= MOST_SECONDS:
             raise file.error(place, f"want seconds from 0 to {MOST_SECONDS:,.0f}, got {at:g}")
     for number, each in enumerate(scenario.events):
+        if each == Happening(each.at) and file.documents[0]["events"][number].keys() == {"at"}:
+            raise file.error(f"$.events[{number}]", f"nothing happens there: want one of {', '.join(_ACTIONS)}")
         wrong = each.binds.complaint() if each.binds is not None else ""
         if wrong:
             field, _, told = wrong.partition(": ")
@@ -106,16 +124,16 @@ def read_scenario(path: Path) -> Scenario:
 
 def _yaml(path: Path) -> YamlText:
     try:
-        return YamlText(path.read_text(), str(path))
+        return YamlText(path.read_text("utf-8-sig"), str(path), strict=True)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}, {no_text(error)}") from None
 
 
-def play(scenario: Scenario, path: Path, profiles: Mapping[str, Profile]) -> Play:
+def play(scenario: Scenario, path: Path, profiles: Mapping[str, Profile], other: Other | None = None) -> Play:
     """Plays a scenario; files that it names lie beside `path`."""
-    return Stage(scenario, path, profiles).run()
+    return Stage(scenario, path, profiles, other or Other()).run()
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -126,36 +144,59 @@ class Manifest(msgspec.Struct, frozen=True):
     document: Document
     number: int = 0  # of the document in its file
 
+    @property
+    def name(self) -> str:
+        return _name(self.document)
+
 
 class Stage:
     """A scenario under way."""
 
-    def __init__(self, scenario: Scenario, path: Path, profiles: Mapping[str, Profile]) -> None:
+    def __init__(self, scenario: Scenario, path: Path, profiles: Mapping[str, Profile], other: Other) -> None:
         self._scenario = scenario
+        self._weights = {queue.name: queue.weight for queue in other.queues}
         self._path = path
         self._file = _yaml(path)
         self.cluster = VirtualCluster(profiles, DIALECTS)
         self._follower = Follower(self.cluster)
         self._trouble = BindTrouble(scenario.seed)
-        for document in node_documents(scenario.nodes, self.cluster.now):
+        shapes = [*scenario.nodes, *other.shapes, *_more(scenario.nodes, other.more_nodes)]
+        if len({shape.name for shape in shapes}) < len(shapes):
+            raise UsageError(f"--nodes: a group of nodes there has a name that {path} uses too")
+        for document in node_documents(shapes, self.cluster.now):
             self.cluster.server.apply(document)
+        told = [list(self._manifests(number, each)) for number, each in enumerate(scenario.events)]
+        own = {manifest.name for manifests in told for manifest in manifests if _is_queue(manifest.document)}
+        for queue in other.queues:
+            if queue.name not in own:
+                set_weight(self.cluster, queue)
         for number, each in enumerate(scenario.events):
-            manifests = list(self._manifests(number, each))
-            self.cluster.at(each.at, partial(self._happen, number, each, manifests))
+            self.cluster.at(each.at, partial(self._happen, number, each, told[number]))
 
     def _manifests(self, number: int, each: Happening) -> Iterator[Manifest]:
         """The objects of an event, each with where it stands."""
         for place, document in enumerate(each.apply):
-            yield Manifest(self._file, f"$.events[{number}].apply[{place}]", document)
+            yield from self._unpacked(Manifest(self._file, f"$.events[{number}].apply[{place}]", document))
         if each.file:
             try:
                 beside = _yaml(self._path.parent / each.file)
             except UsageError as error:
                 raise self._file.error(f"$.events[{number}].file", str(error)) from None
+            if not beside.documents:
+                raise self._file.error(f"$.events[{number}].file", f"{beside.source} has nothing in it")
             for place, document in enumerate(beside.documents):
                 if not isinstance(document, dict):
                     raise beside.error("$", "want an object with apiVersion and kind", place)
-                yield Manifest(beside, "$", document, place)
+                yield from self._unpacked(Manifest(beside, "$", document, place))
+
+    def _unpacked(self, manifest: Manifest) -> Iterator[Manifest]:
+        with _told_at(manifest.file, manifest.path, manifest.number):
+            found = list(unpacked(manifest.document, manifest.path))
+        for path, document in found:
+            weight = self._weights.get(_name(document)) if _is_queue(document) else None
+            if weight is not None:
+                document = {**document, "spec": {**(document.get("spec") or {}), "weight": weight}}
+            yield Manifest(manifest.file, path, document, manifest.number)
 
     def run(self) -> Play:
         until = self._scenario.until
@@ -192,14 +233,24 @@ class Stage:
         self.cluster.server.patch(NODES, "", node, {"metadata": {"annotations": {FAIL: value}}})
 
 
-def check_manifest(document: Document) -> None:
-    """That an object has the shape of one.  UsageError says what is missing."""
-    for name in ("apiVersion", "kind"):
-        if not isinstance(document.get(name), str):
-            raise UsageError(f"{name}: want a text, got {document.get(name)!r:.60}")
+def _name(document: Document) -> str:
     metadata = document.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("name", metadata.get("generateName")), str):
-        raise UsageError("metadata.name: want a text")
+    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+
+def _is_queue(document: Document) -> bool:
+    return document.get("apiVersion") == QUEUES.api_version and document.get("kind") == QUEUES.kind
+
+
+def _more(shapes: Sequence[Shape], count: int) -> list[Shape]:
+    """More nodes of the kind of which there are most."""
+    if not count:
+        return []
+    if not shapes:
+        raise UsageError(
+            "--nodes N adds nodes of the scenario's largest group, and it has none: give --nodes FILE"
+        )
+    return [msgspec.structs.replace(max(shapes, key=lambda shape: shape.count), name=_MORE, count=count)]
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from podium.errors import ApiError, UsageError
 from podium.kube.resources import NODES, PODS, Resource
 from podium.kube.times import parse_time
 from podium.sim.following import Follower, Play
+from podium.sim.manifests import templates
 from podium.sim.replay import QueueShape, period_of, queue_document
 from podium.sim.virtual import VirtualCluster
 
@@ -147,7 +148,7 @@ def _prepared(
     elif resource.kind not in _SERVICES:
         seconds = estimates.get(found["metadata"].get("uid", ""), what_if.assume_seconds)
         if seconds is not None:
-            for template in _templates(found.get("spec")):
+            for template in templates(found.get("spec")):
                 if RUN_SECONDS not in (template.setdefault("metadata", {}).get("annotations") or {}):
                     _annotate(template, RUN_SECONDS, f"{seconds:.3f}")
     return found
@@ -190,23 +191,10 @@ def _estimates(snapshot: Snapshot) -> dict[str, float]:
     return found
 
 
-def _templates(value: object) -> Iterator[Document]:
-    """The pod templates inside an object, whatever its kind."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if name == "template" and isinstance(inner, dict) and "containers" in (inner.get("spec") or {}):
-                yield inner
-            else:
-                yield from _templates(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _templates(inner)
-
-
 def _scheduler_names(snapshot: Snapshot) -> Iterator[str]:
     for documents in snapshot.objects.values():
         for document in documents:
-            specs = [document.get("spec"), *(template["spec"] for template in _templates(document.get("spec")))]
+            specs = [document.get("spec"), *(template["spec"] for template in templates(document.get("spec")))]
             for spec in specs:
                 name = spec.get("schedulerName") if isinstance(spec, dict) else None
                 if isinstance(name, str) and name:

@@ -30,12 +30,16 @@ from podium.kube.names import (
 from podium.kube.quantity import QuantityError, parse_units
 from podium.kube.yaml_files import YamlText
 
+# More than any node has.  Beyond the second, sums are no longer exact.
+_MOST_DEVICES = 1_000_000
+_MOST = 1 << 53
+
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def read_shapes(text: str, source: str) -> list[Shape]:
     """The groups that a nodes file describes.  `source` names the file in complaints."""
-    file = YamlText(text, source)
+    file = YamlText(text, source, strict=True)
     try:
         shapes = msgspec.convert(file.documents[0] if file.documents else [], list[Shape])
     except msgspec.ValidationError as error:
@@ -58,6 +62,14 @@ def check_shapes(shapes: Sequence[Shape], file: YamlText, path: str) -> None:
     check_count(shapes, file.source)
 
 
+def check_told(shape: Shape, source: str) -> None:
+    """A group that was not written in a file but told by options."""
+    complaint = check_shape(shape)
+    if complaint:
+        raise UsageError(f"{source}: {complaint}")
+    check_count((shape,), source)
+
+
 def check_count(shapes: Iterable[Shape], source: str) -> None:
     """There are addresses for so many nodes only."""
     total = sum(shape.count for shape in shapes)
@@ -73,12 +85,17 @@ def check_shape(shape: Shape) -> str:
     for field, number in (("count", shape.count), ("gpus", shape.gpus), ("pods", shape.pods)):
         if number < 0:
             return f"{field}: {number} is less than 0"
+        if number > _MOST_DEVICES and field != "count":  # how many nodes there may be is a matter of all groups
+            return f"{field}: {number} is more than {_MOST_DEVICES:,}"
     quantities = {"cpu": shape.cpu, "memory": shape.memory, "ephemeralStorage": shape.ephemeral_storage}
     quantities |= {f"resources[{name}]": quantity for name, quantity in shape.resources.items()}
     for field, quantity in quantities.items():
         try:
-            if quantity != "" and parse_units(quantity) < 0:
+            amount = parse_units(quantity) if quantity != "" else 0
+            if amount < 0:
                 return f"{field}: {quantity} is less than 0"
+            if amount > _MOST:
+                return f"{field}: {quantity} is more than any node has"
         except QuantityError as error:
             return f"{field}: {error}"
     return _check_names(shape)

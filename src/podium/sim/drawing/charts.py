@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from podium.sim.drawing.axes import ceiling, number, ticks, time_ticks
+from podium.sim.drawing.axes import ceiling, duration, number, ticks, time_ticks
 from podium.sim.drawing.palette import dashes, heat, series
 from podium.sim.drawing.scene import (
     SMALL,
@@ -27,6 +27,9 @@ _HEIGHT = 170.0  # of what lies between the axes
 _RIGHT = 14.0
 _QUEUES = 2  # the number of the first queue's ink
 _LINE = 18.0  # from one line of text to the next
+_LONGEST = 150.0  # a name beside a bar
+_APART = 6.0  # between words that stand side by side
+_OTHERS = "others"
 
 Ticks = Sequence[tuple[float, str]]
 
@@ -46,7 +49,7 @@ class Bar(msgspec.Struct, frozen=True):
     arrival: float
     started: float | None
     ended: float | None
-    kind: int = 0  # its ink
+    kind: int | None = 0  # its ink
     title: str = ""
 
 
@@ -94,8 +97,8 @@ def curves(
     """Lines over time, or over whatever `x_ticks` say.  `top` is the end of the upright axis."""
     end = x_end if x_end is not None else max((line.xs[-1] for line in lines if len(line.xs)), default=1.0)
     highest = max((max(line.ys) for line in lines if len(line.ys)), default=0.0)
-    upper = top if top is not None else ceiling(highest)
-    levels = [(value, f"{number(value)}{unit}") for value in ticks(0.0, upper, 5)]
+    upper = top if top is not None else _upper(highest, unit)
+    levels = _levels(upper, unit)
     marks, y = _heading(title, [line.name for line in lines], dashed=True)
     frame = _Frame(_gutter(levels), y, _HEIGHT, (0.0, end), (0.0, upper))
     marks += _grid(frame, x_ticks or time_ticks(end, 5), levels)
@@ -118,13 +121,14 @@ def bars(
     unit: str = "",
 ) -> Scene:
     """For each class as many bars as there are groups."""
-    highest = ceiling(max((max(values, default=0.0) for _, values in groups), default=0.0))
-    levels = [(value, f"{number(value)}{unit}") for value in ticks(0.0, highest, 5)]
+    highest = _upper(max((max(values, default=0.0) for _, values in groups), default=0.0), unit)
+    levels = _levels(highest, unit)
     marks, y = _heading(title, [group for group, _ in groups])
     frame = _Frame(_gutter(levels), y, _HEIGHT, (0.0, float(len(classes))), (0.0, highest))
     marks += _grid(frame, (), levels)
     room = frame.width / max(1, len(classes))
-    size = min(SMALL, *(SMALL * room / (text_width(told, SMALL) + 2) for told in classes)) if classes else SMALL
+    widest = max((text_width(told, SMALL) for told in classes), default=0.0)
+    size = SMALL * min(1.0, room / (widest + _APART))
     thick = min(28.0, 0.78 * room / max(1, len(groups)))
     for place, told in enumerate(classes):
         middle = frame.x(place + 0.5)
@@ -134,6 +138,27 @@ def bars(
             height = frame.bottom - frame.y(values[place])
             box = (left + 0.5, frame.bottom - height, thick - 1, height)
             marks.append(Boxes(series(number_), [box], f"{group}, {told}: {number(values[place])}{unit}"))
+    return Scene(name, title, about, WIDTH, frame.bottom + 28, marks)
+
+
+def lanes(
+    name: str, title: str, about: str, rows: Sequence[str], groups: Sequence[tuple[str, Sequence[float]]]
+) -> Scene:
+    """For each row as many lying bars as there are groups, of so many seconds.  Long names have room here."""
+    label = 12 + min(_LONGEST, max((text_width(told, SMALL) for told in rows), default=0.0))
+    thick = 12.0 if len(groups) < 3 else 8.0
+    row = thick * max(1, len(groups)) + 6
+    end = max((max(values, default=0.0) for _, values in groups), default=0.0) or 1.0
+    marks, y = _heading(title, [group for group, _ in groups])
+    frame = _Frame(label, y, row * max(1, len(rows)), (0.0, end), (0.0, 1.0))
+    marks += _grid(frame, time_ticks(end, 5), ())
+    for place, told in enumerate(rows):
+        top = frame.top + row * place + 3
+        middle = frame.top + row * (place + 0.5) + 4
+        marks.append(Text((label - 6, middle), shortened(told, label - 12, SMALL), "muted", "end", SMALL))
+        for number_, (group, values) in enumerate(groups):
+            box = (frame.left, top + number_ * thick, frame.x(values[place]) - frame.left, thick - 1)
+            marks.append(Boxes(series(number_), [box], f"{group}, {told}: {duration(values[place])}"))
     return Scene(name, title, about, WIDTH, frame.bottom + 28, marks)
 
 
@@ -148,11 +173,15 @@ def gantt(
 ) -> Scene:
     """A row a job: thin and pale while it waits, thick while it runs.
 
-    Queues have other inks than runs, which are compared in the charts beside this one.
+    Queues have other inks than runs, which are compared in the charts beside this one.  Those of no kind, because
+    there are more than inks, are all drawn alike.
     """
     row, thick = 15.0, 10.0
     first = _QUEUES if kinds else 0
-    marks, y = _heading(title, [*(kinds or ("running",)), "waiting"], first=first, last="wait")
+    named = {told: series(first + place) for place, told in enumerate(kinds or ("running",))}
+    if any(bar.kind is None for bar in rows):
+        named[_OTHERS] = "axis"
+    marks, y = _heading(title, [*named, "waiting"], inks=[*named.values(), "wait"])
     frame = _Frame(label, y, row * max(1, len(rows)), (0.0, end), (0.0, 1.0))
     marks += _grid(frame, time_ticks(end, 5), ())
     waiting: list[tuple[float, float, float, float]] = []
@@ -168,7 +197,7 @@ def gantt(
             right = frame.x(bar.ended if bar.ended is not None else end)
             marks.append(
                 Boxes(
-                    series(first + bar.kind),
+                    "axis" if bar.kind is None else series(first + bar.kind),
                     [(middle, top, max(1.5, right - middle), thick)],
                     bar.title or bar.name,
                 )
@@ -212,7 +241,7 @@ def heat_map(
 
 
 def _heading(
-    title: str, names: Sequence[str], *, dashed: bool = False, first: int = 0, last: str = ""
+    title: str, names: Sequence[str], *, dashed: bool = False, inks: Sequence[str] = ()
 ) -> tuple[list[Mark], float]:
     """The title and, where there is more than one thing, which ink is whose; and where the chart begins."""
     marks: list[Mark] = [Text((0, 16), title, bold=True)]
@@ -224,7 +253,7 @@ def _heading(
         wide = 24 + text_width(shown) + 14
         if x and x + wide > WIDTH:
             x, y = 0.0, y + _LINE
-        ink = last if last and place == len(names) - 1 else series(first + place)
+        ink = inks[place] if inks else series(place)
         if dashed:
             marks.append(Stroke(ink, [(x, y - 4), (x + 18, y - 4)], 2.4, dashes(place)))
         else:
@@ -232,6 +261,17 @@ def _heading(
         marks.append(Text((x + 24, y), shown, "muted"))
         x += wide
     return marks, y + 14
+
+
+def _upper(highest: float, unit: str) -> float:
+    """Where an upright axis ends; what has no unit is counted."""
+    return ceiling(highest) if unit else max(1.0, ceiling(highest))
+
+
+def _levels(upper: float, unit: str) -> Ticks:
+    """The lines of an upright axis.  Nobody counts in halves."""
+    values = ticks(0.0, upper, 5)
+    return [(value, f"{number(value)}{unit}") for value in values if unit or value == round(value)]
 
 
 def _gutter(levels: Ticks) -> float:
@@ -281,4 +321,4 @@ def _steps(frame: _Frame, line: Curve, end: float) -> list[Point]:
     return points
 
 
-__all__ = ["TEXT", "WIDTH", "Bar", "Curve", "Row", "bars", "curves", "gantt", "heat_map"]
+__all__ = ["TEXT", "WIDTH", "Bar", "Curve", "Row", "bars", "curves", "gantt", "heat_map", "lanes"]

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from podium.dialects.volcano.names import DEFAULT_QUEUE, GROUP_NAME, QUEUE_NAME, TASK_SPEC
-from podium.embedded.nodes.script import RUN_SECONDS, TERMINATION_SECONDS
+from podium.embedded.nodes.script import EXIT_CODE, RUN_SECONDS, TERMINATION_SECONDS
 from podium.embedded.nodes.shapes import GPU, Shape, node_document
 from podium.sim.draw import Draw
 
@@ -202,7 +202,44 @@ def _group(draw: Draw, name: str) -> list[Document]:
 
 def _volcano_job(draw: Draw, name: str) -> list[Document]:
     tasks = {"driver": 1, "worker": draw.whole(1, 3)} if draw.chance(0.5) else {"worker": draw.whole(2, 4)}
-    return [volcano_job(name, tasks, some_ask(draw))]
+    job = volcano_job(name, tasks, some_ask(draw))
+    draw.pick(_MANNERS)(job["spec"])
+    if draw.chance(0.2):
+        job["spec"]["ttlSecondsAfterFinished"] = draw.whole(0, 20)
+    return [job]
+
+
+def _plain(spec: Document) -> None:
+    """All its pods start together; it begins anew when one is pushed out."""
+
+
+def _elastic(spec: Document) -> None:
+    """One pod is enough to begin with."""
+    spec["minAvailable"] = 1
+
+
+def _ordered(spec: Document) -> None:
+    """The last task waits until the first one runs."""
+    spec["minAvailable"] = 1
+    first, last = spec["tasks"][0], spec["tasks"][-1]
+    if first is not last:
+        last["dependsOn"] = {"name": [first["name"]]}
+
+
+def _led(spec: Document) -> None:
+    """It is over when its first task is, and its pods know each other's names."""
+    spec["tasks"][0]["policies"] = [{"event": "TaskCompleted", "action": "CompleteJob"}]
+    spec["plugins"] = {"env": [], "svc": []}
+
+
+def _failing(spec: Document) -> None:
+    """Its pods fail; it is begun once more, and then given up."""
+    spec |= {"maxRetry": 1, "policies": [{"event": "PodFailed", "action": "RestartJob"}]}
+    for task in spec["tasks"]:
+        task["template"]["metadata"]["annotations"][EXIT_CODE] = "1"
+
+
+_MANNERS: tuple[Callable[[Document], None], ...] = (_plain, _plain, _elastic, _ordered, _led, _failing)
 
 
 def _batch_job(draw: Draw, name: str) -> list[Document]:

@@ -16,7 +16,7 @@ from podium.sim.drawing.axes import duration, number
 from podium.sim.drawing.scene import Scene
 from podium.sim.drawing.svg import inline
 from podium.sim.report.pictures import name_of, pictures, wait_classes
-from podium.sim.report.rows import best, lines_of, shown, value_of
+from podium.sim.report.rows import best, lines_of, queue_named, shown, value_of
 from podium.sim.report.style import STYLE
 
 Document = dict[str, Any]
@@ -125,7 +125,7 @@ def _figures(runs: Sequence[Document]) -> str:
     lines = []
     for line in lines_of(runs):
         values = [value_of(run, line.path) for run in runs]
-        marked = best(values, line.better)
+        marked = best(values, line)
         cells = [
             f"<strong><span class=best>best </span>{_data(value, line.unit, f'{place}.{line.path}')}</strong>"
             if place in marked
@@ -150,7 +150,7 @@ def _queue_section(runs: Sequence[Document]) -> str:
             lines.append(
                 [
                     escape(name_of(run)),
-                    escape(queue["name"]),
+                    escape(queue_named(queue["name"])),
                     _data(queue["weight"], "", f"{key}.weight"),
                     _data(queue["jobs"], "", f"{key}.jobs"),
                     _data(queue["gpu_hours"], "", f"{key}.gpu_hours"),
@@ -259,7 +259,7 @@ def _gantt_table(title: str, run: Document) -> str:
         lines.append(
             [
                 escape(job["name"]),
-                escape(job["queue"]),
+                escape(queue_named(job["queue"])),
                 _data(job["pods"]),
                 _data(job["gpus"]),
                 _data(job["arrival"], "s"),

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from podium.sim.drawing.axes import duration, number, time_ticks
-from podium.sim.drawing.charts import Bar, Curve, Row, bars, curves, gantt, heat_map
+from podium.sim.drawing.charts import Bar, Curve, Row, bars, curves, gantt, heat_map, lanes
 from podium.sim.drawing.palette import SERIES
 from podium.sim.drawing.scene import Scene
+from podium.sim.report.rows import queue_named
 
 Document = dict[str, Any]
 
@@ -97,7 +98,11 @@ def wait_classes(run: Document) -> list[str]:
 
 def _waits(runs: Sequence[Document]) -> Scene:
     words = [each.removeprefix("≤ ") for each in wait_classes(runs[0])]
-    groups = [(name_of(run), [float(count) for count in run["waits"]["jobs"]]) for run in runs]
+    # What nobody waits for is left out at the end; a minute is always there, for the eye.
+    used = [place for run in runs for place, count in enumerate(run["waits"]["jobs"]) if count]
+    shown = max([*used, 1]) + 1
+    words = words[:shown]
+    groups = [(name_of(run), [float(count) for count in run["waits"]["jobs"][:shown]]) for run in runs]
     about = "How many jobs waited up to so long, and longer than the class before."
     return bars("waits", "Jobs by how long they waited", about, words, groups)
 
@@ -106,23 +111,23 @@ def _queues(runs: Sequence[Document]) -> Scene:
     names = list(dict.fromkeys(queue["name"] for run in runs for queue in run["queues"]))
     groups = []
     for run in runs:
-        mean = {queue["name"]: queue["wait_seconds"]["mean"] / 3600 for queue in run["queues"]}
+        mean = {queue["name"]: queue["wait_seconds"]["mean"] for queue in run["queues"]}
         groups.append((name_of(run), [float(mean.get(name, 0.0)) for name in names]))
-    return bars(
-        "queues", "Mean wait by queue", "The mean wait of each queue's jobs, in hours.", names, groups, " h"
-    )
+    about = "The mean wait of each queue's jobs."
+    return lanes("queues", "Mean wait by queue", about, [queue_named(name) for name in names], groups)
 
 
 def _gantt(run: Document, place: int, several: bool, end: float) -> Scene:
     jobs = run["gantt"]["jobs"]
-    queues = sorted({job["queue"] for job in jobs})[:SERIES]
+    queues = sorted({job["queue"] for job in jobs})
+    queues = queues if len(queues) <= SERIES else queues[: SERIES - 1]
     rows = [
         Bar(
             job["name"],
             job["arrival"],
             job["started"] if job["started"] >= 0 else None,
             job["ended"] if job["ended"] >= 0 else None,
-            queues.index(job["queue"]) if job["queue"] in queues else 0,
+            queues.index(job["queue"]) if job["queue"] in queues else None,
             _words(job),
         )
         for job in jobs
@@ -132,7 +137,7 @@ def _gantt(run: Document, place: int, several: bool, end: float) -> Scene:
         f"When the {len(jobs)} largest of {run['gantt']['of']:,} jobs, by what they ask for times their run time, "
         "waited and ran; in order of arrival."
     )
-    kinds = queues if len(queues) > 1 else ()
+    kinds = [queue_named(queue) for queue in queues] if len(queues) > 1 else ()
     return gantt(f"gantt-{place + 1}" if several else "gantt", title, about, rows, end, kinds)
 
 

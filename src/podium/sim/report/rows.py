@@ -31,7 +31,7 @@ LINES = (
     Line("finished", "jobs finished", better=1),
     Line("unfinished", "jobs that did not finish", better=-1),
     Line("gpu_allocation_percent", "GPUs given out", "%", 1),
-    Line("fragmented_percent", "free GPUs that are of no use", "%", -1),
+    Line("fragmented_percent", "free GPUs that are of no use", "%"),  # of fewer free ones, more are
     Line("utilisation_percent.gpu", "GPU utilisation", "%", 1),
     Line("utilisation_percent.cpu", "CPU utilisation", "%", 1),
     Line("utilisation_percent.memory", "memory utilisation", "%", 1),
@@ -82,10 +82,15 @@ def shown(value: float | None, unit: str) -> str:
     return f"{number(value)} {unit}".strip()
 
 
-def best(values: Sequence[float | None], better: int) -> set[int]:
-    """Which of several runs are best, if they differ at all."""
+def queue_named(name: str) -> str:
+    """What to call a queue."""
+    return name or "no queue"
+
+
+def best(values: Sequence[float | None], line: Line) -> set[int]:
+    """Which of several runs are best, if they differ as far as can be seen."""
     told = [value for value in values if value is not None]
-    if not better or len(told) < 2 or len(set(told)) == 1:
+    if not line.better or len({shown(value, line.unit) for value in told}) < 2:
         return set()
-    top = max(told) if better > 0 else min(told)
-    return {place for place, value in enumerate(values) if value == top}
+    top = shown(max(told) if line.better > 0 else min(told), line.unit)
+    return {place for place, value in enumerate(values) if shown(value, line.unit) == top}

@@ -130,6 +130,11 @@ def arrivals(pods: list[GpuPod], nodes: list[GpuNode], load: float, seed: int) -
     fewer, copies = total > limit, 0
     while total > limit:
         total -= order.pop(stream.below(len(order))).shape.size
+    if not total:
+        raise UsageError(
+            f"{load:g} times the GPUs of the nodes is less than the pods ask for, and without those "
+            "that are too many none that asks for GPUs is left: give more nodes, or a larger --load"
+        )
     while not fewer:
         pod = pods[stream.below(len(pods))]
         # The authors compare with what a pod asks of one GPU, not of all of its GPUs.

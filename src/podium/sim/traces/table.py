@@ -3,29 +3,45 @@
     job, submit_time, duration                             required; times in seconds
     pods, gpus, cpu_milli, memory_mib, queue, priority     may be left out; amounts are those of one pod
 
-A job of several pods starts when all of them have a place.
+A job of several pods starts when all of them have a place.  Other columns are left alone, but not those that say
+one of these things under another name: they would count for nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from podium.sim.jobs import Job
 from podium.sim.traces.tables import MOST, Line, read_table
 
 COLUMNS = ("job", "submit_time", "duration")
+# What may be left out, with names under which others have it.
+OPTIONAL = {
+    "pods": ("pod", "num_pod", "num_pods", "pod_count", "replicas", "workers", "instances"),
+    "gpus": ("gpu", "num_gpu", "num_gpus", "gpu_count", "gpus_per_pod", "gpu_num"),
+    "cpu_milli": ("cpu", "cpus", "cores", "cpu_cores", "num_cpu", "num_cpus"),
+    "memory_mib": ("memory", "mem", "memory_mb", "memory_gb", "memory_gib", "mem_mib", "mem_mb", "mem_gb"),
+    "queue": ("queues", "queue_name"),
+    "priority": ("prio", "priority_class"),
+}
 _MIB = 1 << 20
 _MOST_PODS = 100_000
 _MOST_PRIORITY = 10**9  # of the API
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,48}[a-z0-9])?")
 
 
-def read_jobs(path: Path) -> list[Job]:
-    """The jobs in order of arrival."""
+def read_jobs(path: Path, queues: Collection[str] | None = None) -> list[Job]:
+    """The jobs in order of arrival.  `queues` are those that there are, if that is known."""
     found: dict[str, Job] = {}
-    for line in read_table(path, COLUMNS):
+    for line in read_table(path, COLUMNS, OPTIONAL):
         job = _read_job(line)
+        if queues is not None and job.queue not in queues:
+            told = (
+                f"job {job.name} names the queue {job.queue!r}, which is not there: --queue {job.queue}=1 makes it"
+            )
+            raise line.error("queue", told)
         if job.name in found:
             raise line.error("job", f"there are two jobs of the name {job.name}")
         found[job.name] = job

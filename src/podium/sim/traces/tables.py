@@ -9,10 +9,12 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from podium.errors import UsageError
+
+Aliases = Mapping[str, tuple[str, ...]]
 
 # Beyond these a number is a mistake: thirty years in seconds, and 10^15 of anything.
 MOST_SECONDS = 1e9
@@ -72,15 +74,20 @@ class Line:
         return UsageError(f"{self._path}, line {self.number}, column {column}: {complaint}")
 
 
-def read_table(path: Path, required: Iterable[str]) -> Iterator[Line]:
-    """The lines of a file that has at least these columns, and at least one line."""
+def read_table(path: Path, required: Iterable[str], known: Aliases | None = None) -> Iterator[Line]:
+    """The lines of a file that has at least these columns, and at least one line.
+
+    Other columns are no matter, but for those that have another name here: `known` are such names, each with
+    others by which it may have been meant.
+    """
     try:
-        text = path.read_bytes().decode()
+        text = path.read_bytes().decode("utf-8-sig")  # spreadsheets put a mark at the beginning
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}, {no_text(error)}") from None
-    yield from _lines(path, csv.reader(io.StringIO(text, newline=""), strict=True), tuple(required))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    yield from _lines(path, reader, tuple(required), known or {})
 
 
 def no_text(error: UnicodeDecodeError) -> str:
@@ -90,7 +97,12 @@ def no_text(error: UnicodeDecodeError) -> str:
     return f"line {before.count(10) + 1}, column {column}: it is no text: a byte {error.object[error.start]:#04x}"
 
 
-def _lines(path: Path, reader: csv._reader, required: tuple[str, ...]) -> Iterator[Line]:  # type: ignore[name-defined]
+def _lines(
+    path: Path,
+    reader: csv._reader,  # type: ignore[name-defined]
+    required: tuple[str, ...],
+    known: Aliases,
+) -> Iterator[Line]:
     wanted = ", ".join(required)
     try:
         header = [name.strip() for name in next(reader, ())]
@@ -101,6 +113,13 @@ def _lines(path: Path, reader: csv._reader, required: tuple[str, ...]) -> Iterat
             told = ", ".join(header)
             told = told if told.isprintable() and len(told) <= 200 else f"{told[:100]!r}..."
             raise UsageError(f"{path}, line 1, column {missing[0]}: it is missing; want {wanted}, got {told}")
+        twice = next((name for place, name in enumerate(header) if name and name in header[:place]), None)
+        if twice is not None:
+            raise UsageError(f"{path}, line 1, column {twice}: there are two columns of this name")
+        for column, aliases in known.items():
+            other = next((name for name in header if name.lower() in aliases), None)
+            if other is not None and column not in header:
+                raise UsageError(f"{path}, line 1, column {other}: it is not known, but {column} is: name it so")
         empty = True
         for cells in reader:
             if not cells:
