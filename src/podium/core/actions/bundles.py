@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cmp_to_key
+from itertools import islice
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core.actions.victims import Prey
+from podium.core.actions.common import WHOLE_BUNDLES
+from podium.core.actions.victims import Eligible, Prey
+from podium.core.arguments import Arguments
 from podium.core.model import HOLDING, Gang, State, Task
 from podium.core.session import Session
 from podium.core.statement import Statement
@@ -42,25 +45,33 @@ class Bundle(msgspec.Struct, frozen=True):
 def displace(
     session: Session,
     gang: Gang,
-    prey: Prey,
+    eligible: Eligible,
+    arguments: Arguments,
     agree: Agree,
     why: str,
-    *,
-    whole: bool,
     allowed: Callable[[Task], bool],
 ) -> bool:
-    """Makes room for a gang's minimum by whole bundles; keeps everything or nothing."""
+    """Makes room for a gang's minimum by whole bundles; keeps everything or nothing.
+
+    Most gangs that wait ask in vain, turn after turn, so what cannot be is seen before anything is tried: that the
+    gang is not entitled to so much as things stand, and that all victims together would not leave enough room.
+    """
     wanted = _wanted(session, gang)
-    if not wanted:
+    missing = _missing(gang)
+    if not wanted or len(list(islice(filter(allowed, wanted), missing))) < missing:
         return False
     statement = session.statement()
     if _place(session, statement, gang, wanted, allowed):
         statement.rollback()  # there is room: allocate's matter
         return False
     statement.rollback()
-    need = _sum(session, wanted[: _missing(gang)])
+    need = _sum(session, wanted[:missing])
+    prey, whole = Prey(session, eligible, arguments), arguments.flag(WHOLE_BUNDLES.name)
+    bundles = _bundles(session, wanted[0], prey, agree, need, whole=whole)
+    if not _could_fit(session, need - _sum(session, (task for each in bundles for task in each.tasks))):
+        return False
     chosen: list[Bundle] = []
-    for bundle in _bundles(session, wanted[0], prey, agree, need, whole=whole):
+    for bundle in bundles:
         _evict(statement, [bundle], why)
         chosen.append(bundle)
         if _could_fit(session, need):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -9,8 +10,8 @@ from podium.core.action import Action
 from podium.core.actions.bundles import displace
 from podium.core.actions.common import MAX_DOMAINS, MIN_RUNTIME, WHOLE_BUNDLES
 from podium.core.actions.line import Line
-from podium.core.actions.victims import Eligible, Prey
-from podium.core.model import Gang, Phase, Queue, Task
+from podium.core.actions.victims import Eligible
+from podium.core.model import HOLDING, Gang, Phase, Queue, Task
 from podium.core.session import Session
 
 
@@ -21,19 +22,20 @@ class GangPreempt(Action):
     ARGUMENTS = (WHOLE_BUNDLES, MAX_DOMAINS, MIN_RUNTIME)
 
     def run(self, session: Session) -> Iterator[None]:
+        least = _least_priorities(session)
         for gang in sorted(_starving(session), key=session.job_key):
-            session.attempt(gang, partial(self._preempt, session, gang), None)
+            if gang.priority > least.get(gang.queue, math.inf):
+                session.attempt(gang, partial(self._preempt, session, gang), None)
             yield
 
     def _preempt(self, session: Session, gang: Gang) -> None:
-        arguments = session.arguments(self.name)
         displace(
             session,
             gang,
-            Prey(session, _lower(gang), arguments),
+            _lower(gang),
+            session.arguments(self.name),
             session.preemptable,
             f"preempted for {gang.namespace}/{gang.name}",
-            whole=arguments.flag(WHOLE_BUNDLES.name),
             allowed=lambda task: True,
         )
 
@@ -59,14 +61,13 @@ class GangReclaim(Action):
             owner = session.queues.get(victim.gang.queue)
             return owner is not None and owner.id != queue.id and owner.reclaimable
 
-        arguments = session.arguments(self.name)
         displace(
             session,
             gang,
-            Prey(session, lent, arguments),
+            lent,
+            session.arguments(self.name),
             session.reclaimable,
             f"reclaimed by queue {queue.name}",
-            whole=arguments.flag(WHOLE_BUNDLES.name),
             allowed=lambda task: session.preemptive(queue, task),
         )
 
@@ -75,6 +76,15 @@ def _starving(session: Session) -> Iterator[Gang]:
     for gang in session.own:
         if gang.phase is not Phase.PENDING and session.invalid(gang) is None and session.starving(gang):
             yield gang
+
+
+def _least_priorities(session: Session) -> dict[str, int]:
+    """By queue, that of the least important gang that holds anything: nobody below it need look for victims."""
+    least: dict[str, int] = {}
+    for gang in session.cluster.gangs.values():
+        if gang.count(HOLDING):
+            least[gang.queue] = min(gang.priority, least.get(gang.queue, gang.priority))
+    return least
 
 
 def _lower(gang: Gang) -> Eligible:
