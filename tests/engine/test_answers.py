@@ -9,7 +9,7 @@ import pytest
 
 from podium.core.model import HOLDING, State
 from podium.dialects import DIALECTS
-from podium.dialects.volcano.names import PODGROUPS
+from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS
 from podium.engine.errands import Errand
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
@@ -17,6 +17,7 @@ from podium.errors import ApiError, TransportError
 from podium.kube.controller import Ticket
 from podium.kube.resources import NODES, PODS
 from podium.kube.status import error_from_body, too_many_requests
+from podium.kube.transport import MERGE_PATCH
 from podium.kube.wire import Pod
 from tests.engine.stage import Stage
 
@@ -83,6 +84,51 @@ def test_a_question_that_is_not_answered_is_not_asked_in_a_hot_loop(stage: Stage
     stage.trouble = None
     stage.settle(60)
     assert stage.placed == {"p": "n1"}
+
+
+def test_the_rest_after_a_doubt_is_that_of_the_gang_the_pod_is_in_by_then(stage: Stage) -> None:
+    """The pod was put into a group while it was asked about: the answer tells of both."""
+
+    def trouble(ticket: Ticket) -> Exception | None:
+        if ticket.controller == Errand.ASK.value:
+            marks = {"metadata": {"annotations": {GROUP_NAME: "g"}}}
+            stage.server.ok("PATCH", PODS.path("default", "p"), marks, media=MERGE_PATCH)
+        return TransportError("away") if ticket.controller == Errand.BIND.value else None
+
+    stage.node("n1")
+    stage.group("g", 1)
+    stage.settle()
+    stage.trouble = trouble
+    stage.pod("p")
+    stage.settle(0.5)
+    assert (stage.sent(Errand.BIND), stage.sent(Errand.ASK)) == (1, 1)
+    stage.trouble = None
+    stage.settle()
+    assert stage.placed == {"p": "n1"}
+
+
+def test_a_pod_that_is_said_to_be_gone_is_gone_altogether(stage: Stage) -> None:
+    """The watch has not come that far, and what it has told is no longer believed."""
+
+    def trouble(ticket: Ticket) -> Exception | None:
+        if ticket.controller == Errand.ASK.value:
+            stage.server.ok("DELETE", PODS.path("default", "p"), {"gracePeriodSeconds": 0})
+        return TransportError("away") if ticket.controller == Errand.BIND.value else None
+
+    stage.node("n1")
+    stage.trouble = trouble
+    stage.pod("p")
+    stage.tell()
+    while not stage.sent(Errand.ASK):
+        for ticket in stage.machine.run(stage.server.now):
+            stage.carry_out(ticket)
+    while not stage.scheduler.settled:
+        stage.machine.run(stage.server.now)
+    assert not stage.world.cluster.tasks
+    assert not stage.world.sent
+    assert list(stage.world.cache.all(PODS)) == []
+    stage.settle()
+    assert stage.sent(Errand.BIND) == 1
 
 
 def test_old_news_do_not_take_back_a_bind_that_was_confirmed(stage: Stage) -> None:

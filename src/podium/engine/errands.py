@@ -231,10 +231,21 @@ class Errands:
         if isinstance(pod, Pod) and pod.uid == task.id:
             sent = self._world.sent.pop(task.id, None)
             self._world.reread(pod)
-            if sent is not None and task.state is State.PENDING:
+            task = self._cluster.tasks.get(pod.uid)  # it may be in another gang by now
+            if sent is not None and task is not None and task.state is State.PENDING:
                 self._rests.leave_alone(task.gang.id, now)  # it was never bound: once more, a little later
         elif outcome(error) is Outcome.UNKNOWN:
             self._retries.again(ticket, now, wanted_pause(error))
+        else:
+            self._gone(task)
+
+    def _gone(self, task: Task) -> None:
+        """The server has no such pod, and the watch has not come that far."""
+        pod = self._pod_of(task)
+        if pod is not None and pod.uid == task.id:
+            self._world.forget(PODS, pod)
+            self._voice.forget(pod.uid)
+            self.forget(PODS, pod)
         else:
             self._world.sent.pop(task.id, None)
             self._cluster.remove_task(task.id)
