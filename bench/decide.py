@@ -20,10 +20,11 @@ from functools import partial
 from typing import Any
 
 from bench.report import Figure, Report, publish
-from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.cluster import Cluster
 from podium.core.constraints import Constraints, PodSelection, PodTerm, Requirement, Spread
 from podium.core.cycle import run_cycle
 from podium.core.decisions import Bind, Evict, Nominate
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Phase, Queue, State, Task
 from podium.core.nodes import NodeFacts
 from podium.core.plugin import Plugin

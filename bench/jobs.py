@@ -37,10 +37,11 @@ from podium.dialects.volcano.names import QUEUES
 from podium.embedded.cluster import EmbeddedCluster
 from podium.embedded.nodes.shapes import Shape
 from podium.kube.client import Client
-from podium.kube.controller import Manager, Ticket
+from podium.kube.controller import Ticket
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
 from podium.kube.machine import Machine
+from podium.kube.manager import Manager
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
 from podium.kube.transport import Transport
 from podium.kube.wire import Object

@@ -10,10 +10,10 @@ import sys
 import uvloop
 
 from podium.embedded.nodes.kubelets import simulated_kubelets
-from podium.kube.controller import Manager
 from podium.kube.driver import Driver
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
+from podium.kube.manager import Manager
 
 CONCURRENCY = 32
 

@@ -23,11 +23,11 @@ from podium.embedded.nodes.shapes import Shape, node_document
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
 from podium.errors import ApiError
-from podium.kube.controller import Manager
 from podium.kube.driver import Driver
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
 from podium.kube.machine import Machine, Together
+from podium.kube.manager import Manager
 from podium.runtime.configuration import embedded_profiles
 from tests.compat.client import Document, Server
 from tests.controlplane.certificates import write as write_certificates

@@ -34,10 +34,11 @@ from typing import Any
 import msgspec
 import yaml
 
-from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.cluster import Cluster
 from podium.core.constraints import Constraints, PodSelection, PodTerm, Requirement
 from podium.core.cycle import run_cycle
 from podium.core.decisions import Bind, Decision, Evict, Failure, Nominate, QueueFault, Refuse
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.hooks import SWITCHES
 from podium.core.model import Phase, Queue, State
 from podium.core.nodes import NodeFacts

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 
-from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.cluster import Cluster
 from podium.core.constraints import Constraints
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import State
 from podium.core.nodes import NodeFacts
 from podium.core.resources import CPU

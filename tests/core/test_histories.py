@@ -24,9 +24,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.cluster import Cluster
 from podium.core.cycle import run_cycle
 from podium.core.decisions import Bind, Decision, Evict, Failure, GangPhase, Nominate
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import HOLDING, ON_NODE, Phase, Queue, State
 from podium.core.nodes import NodeFacts
 from podium.core.plugins.queue_tree import QueueTree

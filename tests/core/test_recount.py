@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.cluster import Cluster
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Queue, State
 from podium.core.nodes import NodeFacts
 from podium.core.recount import recount

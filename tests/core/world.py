@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.cluster import Cluster
 from podium.core.constraints import Constraints, PodSelection, PodTerm, Requirement
 from podium.core.cycle import run_cycle
 from podium.core.decisions import Bind, Decision, Evict, Failure, Nominate, Refuse
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Budget, Phase, Queue, Quota, State, Task
 from podium.core.nodes import NodeFacts
 from podium.core.profile import Profile, read_profile

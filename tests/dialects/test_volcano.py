@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.cluster import Cluster
 from podium.core.constraints import Requirement
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Gang, NetworkTopology, NodeGroups, Phase, State, SubGroupPolicy
 from podium.core.nodes import NodeFacts
 from podium.dialects.dialect import Verdict

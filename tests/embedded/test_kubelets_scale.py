@@ -10,7 +10,8 @@ import msgspec
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape, node_document
 from podium.kube.changes import Patch
-from podium.kube.controller import Manager, Ticket
+from podium.kube.controller import Ticket
+from podium.kube.manager import Manager
 from podium.kube.resources import NODES, PODS
 from podium.kube.wire import Node, Pod
 

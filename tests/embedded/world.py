@@ -18,9 +18,10 @@ from podium.engine.world import World as Observed
 from podium.errors import ApiError
 from podium.kube.admission import Hook
 from podium.kube.changes import Change, Create, CreateKeyPair, Delete, KeyPair, request_of, with_keys
-from podium.kube.controller import Controller, Manager, Ticket
+from podium.kube.controller import Controller, Ticket
 from podium.kube.deltas import Deleted, Delta, Undecodable
 from podium.kube.machine import Together
+from podium.kube.manager import Manager
 from podium.kube.reflector import Ask, Follow, Reflector
 from podium.kube.resources import EVENTS, NODES, PODS, Resource
 from podium.kube.status import error_from_body

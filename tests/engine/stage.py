@@ -16,8 +16,9 @@ from podium.engine.errands import Errand
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
 from podium.kube.changes import Read, request_of
-from podium.kube.controller import Controller, Manager, Ticket
+from podium.kube.controller import Controller, Ticket
 from podium.kube.machine import Together
+from podium.kube.manager import Manager
 from podium.kube.resources import EVENTS, NODES, PODS, Resource
 from podium.kube.status import error_from_body
 from podium.kube.transport import MERGE_PATCH, Response

@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.cluster import Cluster
 from podium.core.decisions import Bind, GangPhase, Refuse
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Gang, Phase, Queue
 from podium.engine.attention import PACE, PATROL, SLOWEST_PACE, Attention, Look, News
 from podium.kube.resources import PODS

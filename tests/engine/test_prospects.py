@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.cluster import Cluster
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Gang, Phase, Queue
 from podium.core.nodes import NodeFacts
 from podium.core.profile import Profile, read_profile

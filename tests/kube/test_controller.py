@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from podium.errors import ApiError, TransportError
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Delete, Patch, Read, Replace, request_of
-from podium.kube.controller import LAST_BACKOFF, NOTHING, Manager, Mapper, Note, Outcome, Ticket, Universal
+from podium.kube.controller import NOTHING, Mapper, Note, Outcome, Ticket, Universal
+from podium.kube.manager import LAST_BACKOFF, Manager
 from podium.kube.resources import CONFIGMAPS, EVENTS, NAMESPACES, NODES, PODS, SECRETS, Resource
 from podium.kube.wire import Metadata, Object, Pod
 

@@ -16,9 +16,10 @@ from podium.embedded.nodes.shapes import Shape, node_document
 from podium.errors import ApiError, TransportError
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.client import Client
-from podium.kube.controller import NOTHING, Manager, Mapper, Outcome
+from podium.kube.controller import NOTHING, Mapper, Outcome
 from podium.kube.driver import Driver
 from podium.kube.machine import Machine, Together
+from podium.kube.manager import Manager
 from podium.kube.resources import CONFIGMAPS, CUSTOMRESOURCEDEFINITIONS, NODES, PODS, Resource
 from podium.kube.transport import Request, Response, Stream
 from tests.embedded.server import Document, Server, config_map, pod

@@ -14,7 +14,7 @@ import pytest
 
 from podium.cli.families import families, hooks, objects
 from podium.dialects.kubernetes.gates import QUOTA_GATE, quota_gates
-from podium.dialects.volcano.job_names import JDB_MIN_AVAILABLE, JOBS
+from podium.dialects.volcano.job_names import BUDGETS, JOBS
 from podium.dialects.volcano.names import ALLOCATION_GATE, QUEUES
 from podium.errors import ApiError, UsageError
 from podium.kube.admission_review import mutating, validating
@@ -94,7 +94,7 @@ def test_rules_are_narrow() -> None:
             if rule["apiGroups"] == [""]:
                 assert rule["operations"] == ["CREATE"]
                 asked = each["matchConditions"][0]["expression"]
-                assert ALLOCATION_GATE in asked or JDB_MIN_AVAILABLE in asked
+                assert ALLOCATION_GATE in asked or BUDGETS[0] in asked
 
 
 # --- a real API server -------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ async def test_a_real_server_asks(plane: ControlPlane) -> None:
         profile = {"schedulerName": "podium", "containers": [container]}
         by_profile = await client.create(PODS, "default", {"metadata": {"name": "held"}, "spec": profile})
         assert by_profile["spec"]["schedulingGates"] == [{"name": QUOTA_GATE}]
-        budget = {"metadata": {"name": "loose", "annotations": {JDB_MIN_AVAILABLE: "0%"}}}
+        budget = {"metadata": {"name": "loose", "annotations": {BUDGETS[0]: "0%"}}}
         volcanic = {"schedulerName": "volcano", "containers": [container]}
         with pytest.raises(ApiError, match="must be a number above 0"):
             await client.create(PODS, "default", {**budget, "spec": volcanic})

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from podium.core.cluster import GangFacts
+from podium.core.facts import GangFacts
 from podium.core.model import Gang, Queue
 from podium.dialects.kubernetes.membership import Marks
 from podium.dialects.kubernetes.policies import Priorities

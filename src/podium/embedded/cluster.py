@@ -40,10 +40,11 @@ from podium.embedded.registry import Registry
 from podium.embedded.store import Store
 from podium.errors import StorageError
 from podium.kube.admission import Document, Hook
-from podium.kube.controller import Controller, Manager
+from podium.kube.controller import Controller
 from podium.kube.driver import Driver
 from podium.kube.kubeconfig import write_kubeconfig
 from podium.kube.machine import Machine, Together
+from podium.kube.manager import Manager
 from podium.kube.resources import NODES, Resource
 from podium.kube.transport import Transport
 from podium.kube.wire import Object

@@ -14,7 +14,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 import msgspec
 
-from podium.core.cluster import Cluster, GangFacts
+from podium.core.cluster import Cluster
+from podium.core.facts import GangFacts
 from podium.core.model import HOLDING, ON_NODE, Queue, State, Task, TaskClass
 from podium.dialects.dialect import Dialect, GroupKind, QueueKind, views_of
 from podium.dialects.kubernetes.nodes import read_node

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from podium.dialects.dialect import Dialect, views_of
-from podium.kube.controller import Manager
 from podium.kube.driver import Driver
+from podium.kube.manager import Manager
 from podium.kube.transport import Transport
 from podium.runtime.driving import advice, create_objects_when_possible, drive
 from podium.runtime.metrics import Metrics

@@ -28,8 +28,9 @@ from podium.kube.admission_review import mutating, validating
 from podium.kube.cache import Cache, Key
 from podium.kube.certificates import certificate_pem, key_pem, make_authority, make_serving, server_context
 from podium.kube.client import Client
-from podium.kube.controller import NOTHING, Manager, Mapper, Outcome
+from podium.kube.controller import NOTHING, Mapper, Outcome
 from podium.kube.driver import Driver
+from podium.kube.manager import Manager
 from podium.kube.mapping import nobody
 from podium.kube.observed import Observed
 from podium.kube.resources import Resource

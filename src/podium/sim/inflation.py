@@ -19,10 +19,11 @@ import msgspec
 import numpy as np
 
 from podium.core.actions.allocate import Allocate
-from podium.core.cluster import Cluster, GangFacts, TaskFacts
+from podium.core.cluster import Cluster
 from podium.core.constraints import WHOLE, Constraints
 from podium.core.cycle import cycle
 from podium.core.decisions import Bind, Decision, Refuse
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.fragmentation import Shape, Target, target_of
 from podium.core.model import Phase, Queue
 from podium.core.nodes import NodeFacts

@@ -27,8 +27,9 @@ from podium.engine.errands import Errand
 from podium.engine.scheduler import PERIOD, Scheduler
 from podium.engine.world import World
 from podium.errors import ApiError, PodiumError
-from podium.kube.controller import Controller, Manager, Ticket
+from podium.kube.controller import Controller, Ticket
 from podium.kube.machine import Machine, Together
+from podium.kube.manager import Manager
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, Pod
 from podium.sim.binds import BindTrouble

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from podium.core.cluster import GangFacts, TaskFacts
 from podium.core.constraints import Constraints
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Phase, State
 from podium.dialects.kubernetes.constraints import UnreadableError, read_constraints
 from podium.dialects.kubernetes.devices import GPU_MILLI, asked_by, given_to, request_of

@@ -9,7 +9,7 @@ with the policy `basic` is a name for pods that are scheduled one by one.
 
 from __future__ import annotations
 
-from podium.core.cluster import GangFacts
+from podium.core.facts import GangFacts
 from podium.core.model import Gang, Phase
 from podium.dialects.dialect import Dialect, GroupKind, Verdict
 from podium.dialects.kubernetes.membership import Marks, Membership

@@ -15,7 +15,7 @@ import msgspec
 
 from podium.dialects.kubernetes.gates import add_gate
 from podium.dialects.kubernetes.quantities import Amounts, format_amount, read_amounts
-from podium.dialects.volcano.job_names import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE
+from podium.dialects.volcano.job_names import BUDGETS
 from podium.dialects.volcano.names import (
     ALLOCATION_GATE,
     DEFAULT_QUEUE,
@@ -38,10 +38,9 @@ Document = dict[str, Any]
 DEEPEST = 5
 
 _ASKS_FOR_GATE = f"has(object.metadata.annotations) && '{ALLOCATION_GATE}' in object.metadata.annotations"
-_BUDGETS = (JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE)
 _HAS_BUDGET = (
     f"object.spec.schedulerName == '{SCHEDULER}' && has(object.metadata.annotations) && "
-    f"[{', '.join(map(repr, _BUDGETS))}].exists(key, key in object.metadata.annotations)"
+    f"[{', '.join(map(repr, BUDGETS))}].exists(key, key in object.metadata.annotations)"
 )
 _AMOUNT = re.compile(r"0*[1-9][0-9]*|0*[1-9][0-9]?%")
 
@@ -61,7 +60,7 @@ def check_pod(pod: Document, old: Document | None, around: Surroundings) -> list
     marks = pod["metadata"].get("annotations") or {}
     if pod["spec"].get("schedulerName") != SCHEDULER:
         return []
-    told = [key for key in _BUDGETS if key in marks]
+    told = [key for key in BUDGETS if key in marks]
     errors = [
         fields.invalid(f"metadata.annotations[{key}]", marks[key], "must be a number above 0, or 1% to 99%")
         for key in told

@@ -282,8 +282,9 @@ class _Look:
             ready += group_changes(job, self._front, group, cache)
         ready += record_change(job, {**plugin_records(job), **volume_records(job)})
         due = pods_due(job, group)
+        if due is not None and due > self.now:
+            self._again_at.append(due)
         if group is None or due is None or due > self.now:
-            self._again_at += [due] if due is not None else []
             self._tell_waiting(group)
             return [], ready
         if self._phase in ("", PENDING):
@@ -359,7 +360,8 @@ class _Look:
         """A scheduler gives the group its phase, or the pods their places or a reason; one that is not there
         cannot say so."""
         name = self.job.spec.scheduler_name
-        if name not in GROUPING and all(map(is_looked_at, self.tally.members)) and self.tally.members:
+        members = self.tally.members
+        if name not in GROUPING and members and all(map(is_looked_at, members)):
             return
         due = parse_time(group.metadata.creation_timestamp) + _UNSEEN
         if self.now < due:

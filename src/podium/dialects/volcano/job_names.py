@@ -21,8 +21,8 @@ OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"  # the controller takes the po
 # Marks of a Job that go onto its pods: as annotations, and two of them as labels, too.
 COOLDOWN_TIME = "volcano.sh/cooldown-time"
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
-JDB_MIN_AVAILABLE = "volcano.sh/jdb-min-available"
-JDB_MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
+# How many pods of a job may be missing.  They exclude each other; where both are given the first one counts.
+BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 
 # podium's own: when the pod was lost whose place this one takes, while a policy still waits to act on that.
 EVICTED_AT = "podium.dev/evicted-at"

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from podium.dialects.volcano.job_names import (
+    BUDGETS,
     COOLDOWN_TIME,
-    JDB_MAX_UNAVAILABLE,
-    JDB_MIN_AVAILABLE,
     JOB_NAME,
     JOB_NAMESPACE,
     JOB_QUEUE,
@@ -72,7 +71,7 @@ def _annotations(job: Job, task: TaskSpec, index: int, group: str) -> Labels:
     for key in (PREEMPTABLE, COOLDOWN_TIME, REVOCABLE_ZONE):
         if key in told:
             marks[key] = told[key]
-    for key in (JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE):  # they exclude each other
+    for key in BUDGETS:
         if key in told:
             marks[key] = told[key]
             break

@@ -33,6 +33,7 @@ from podium.dialects.volcano.groups import (
     queue_of_namespace,
     topology_of,
 )
+from podium.dialects.volcano.job_names import BUDGETS
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, PREEMPTABLE, QUEUE_NAME
 from podium.dialects.volcano.types import PodGroup
 from podium.dialects.volcano.usage import Usage, pod_usage
@@ -56,7 +57,6 @@ _LEADERS_KIND = "LeaderWorkerSet"
 _COOLDOWN_TIME = "volcano.sh/cooldown-time"
 _FROM_POD = (PREEMPTABLE, _COOLDOWN_TIME, "volcano.sh/revocable-zone")
 _LABELS_FROM_POD = (PREEMPTABLE, _COOLDOWN_TIME)
-_BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")  # the first one counts
 
 # Keys are what a group is called after: a pod by name, an owner by UID.
 _POD, _OWNER = "pod/", "owner/"
@@ -220,9 +220,9 @@ def _document(pod: Pod, name: str, owner: Object | None, references: list[Docume
     above: Mapping[str, str] = owner.annotations if owner is not None else {}
     annotations = {key: value for key, value in above.items() if key.startswith(OWNER_PREFIX)}
     annotations |= {key: pod.annotations[key] for key in _FROM_POD if key in pod.annotations}
-    annotations |= {key: pod.annotations[key] for key in _BUDGETS if key in pod.annotations}
-    if set(_BUDGETS) <= pod.annotations.keys():
-        del annotations[_BUDGETS[1]]
+    annotations |= {key: pod.annotations[key] for key in BUDGETS if key in pod.annotations}
+    if set(BUDGETS) <= pod.annotations.keys():
+        del annotations[BUDGETS[1]]
     minimum = _minimum(pod.annotations.get(GROUP_MIN_MEMBER) or above.get(GROUP_MIN_MEMBER))
     needs = Usage()
     needs.add(pod_usage(pod.spec), minimum)

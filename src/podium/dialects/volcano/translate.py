@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podium.core.cluster import GangFacts
+from podium.core.facts import GangFacts
 from podium.core.model import NetworkTopology, NodeGroups, Phase, Queue, SubGroupPolicy
 from podium.dialects.kubernetes.constraints import UnreadableError, selection_of
 from podium.dialects.kubernetes.policies import Priorities

@@ -25,8 +25,8 @@ from podium.embedded.store import Record
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
 from podium.errors import ApiError, PodiumError
-from podium.kube.controller import Manager
 from podium.kube.machine import Machine
+from podium.kube.manager import Manager
 from podium.kube.resources import EVENTS, NODES, PODS, Resource
 from podium.kube.wire import Node, Pod
 from podium.sim.draw import Draw
