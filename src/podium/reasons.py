@@ -263,6 +263,13 @@ TWO_GANGS = _reason(
     Lift.SPEC,
 )
 NO_GANG = _reason("GroupMissing", "{group} does not exist", "create it", Lift.MEMBERS)
+GROUP_INCOMPLETE = _reason(
+    "GangGroupIncomplete",
+    "it starts together with {awaited}, which cannot start yet",
+    "see why those wait",
+    Lift.ROOM,
+)
+NODE_OWNED = _reason("NodeOwned", "node(s) belonged to queue {queue}", "name that queue, or add nodes", Lift.NODES)
 GROUP_AWAITED = _reason(
     "GroupAwaited", "{group} has not been made yet", "see whether podium's controllers run", Lift.MEMBERS
 )

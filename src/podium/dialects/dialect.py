@@ -6,7 +6,7 @@ leaves most of it empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,7 +20,7 @@ from podium.kube.changes import Patch
 from podium.kube.controller import Controller
 from podium.kube.resources import Resource
 from podium.kube.schema.crd import Definition
-from podium.kube.wire import Object
+from podium.kube.wire import Node, Object
 from podium.reasons import Refusal
 
 Document = dict[str, Any]
@@ -50,6 +50,8 @@ class QueueKind(msgspec.Struct, frozen=True):
     id: Callable[[str], str]
     read: Callable[[Any], tuple[Queue, tuple[Refusal, ...]]]
     patch: Callable[[Any, Mapping[str, int]], Patch | None]  # the object, and what its tasks hold
+    # Of kinds whose queues own nodes: the id of the queue that a node belongs to, given all objects of the kind.
+    owner: Callable[[Node, Sequence[Any]], str] | None = None
 
 
 class Dialect(msgspec.Struct, frozen=True):
@@ -63,6 +65,7 @@ class Dialect(msgspec.Struct, frozen=True):
     hooks: tuple[Hook, ...] = ()
     objects: tuple[Document, ...] = ()  # what has to be there before anybody asks for anything
     views: Mapping[Resource, type[Object]] = {}  # of kinds that servers have without its definitions
+    node_group: str = ""  # the label by which nodes say in which group they are
     default_queues: Mapping[str, str] = {}  # by scheduler name: the queue of what names none
     controllers: tuple[Callable[[], Controller], ...] = ()
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from podium.core.plugins.sla import duration
+from podium.core.durations import duration
 from podium.core.profile import Profile
 from podium.dialects import DIALECTS
 from podium.dialects.volcano.names import QUEUES

@@ -33,6 +33,7 @@ from podium.reasons import QUEUE_CLOSED, Refusal, refuse
 
 class Proportion(Plugin):
     name = "proportion"
+    ORDERS_FLAT = True
 
     def on_session_open(self, session: Session) -> None:
         self._session = session
