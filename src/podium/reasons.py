@@ -236,6 +236,19 @@ GANG = _reason(
     "wait for room for all of them, or lower the minimum",
     Lift.ROOM,
 )
+HALF_BOUND = _reason(
+    "GangHalfBound",
+    "{bound} of {need} members are bound, and the others find no place: {cause}; "
+    "the bound ones keep theirs, because no controller would create them again",
+    "make room for the others, or delete the pods",
+    Lift.ROOM,
+)
+BIND_REFUSED = _reason(
+    "BindRefused",
+    "the API server refused to bind {pod} to {node}: {detail}",
+    "see what the server minds; the pod is tried again",
+    Lift.TIME,
+)
 NOT_ADMITTED = _reason(
     "NotAdmitted",
     "not admitted: it needs at least {need} of {resource}, and {have} are free",

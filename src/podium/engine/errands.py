@@ -20,7 +20,7 @@ from podium.core.model import Gang, QuotaGate, State, Task
 from podium.core.profile import Profile
 from podium.engine import effects
 from podium.engine.outcomes import Outcome, is_doubtful, is_no, outcome, wanted_pause
-from podium.engine.recovery import write_plan
+from podium.engine.recovery import Recovery, is_half_bound, write_plan
 from podium.engine.rests import Rests
 from podium.engine.retries import Retries
 from podium.engine.tally import Tally
@@ -32,7 +32,7 @@ from podium.kube.changes import Change, Patch
 from podium.kube.controller import Ticket
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, Pod
-from podium.reasons import Refusal
+from podium.reasons import BIND_REFUSED, Refusal, refuse
 
 _MOST_REFUSALS = 5  # of an eviction, before its victim is left where it is
 
@@ -57,11 +57,12 @@ _TELLING = (Errand.VOLUME, Errand.UNGATE)
 class Errands:
     """Follows every write from the decision to its last answer."""
 
-    def __init__(self, world: World, voice: Voice, rests: Rests, tally: Tally) -> None:
+    def __init__(self, world: World, voice: Voice, rests: Rests, recovery: Recovery, tally: Tally) -> None:
         self._world = world
         self._cluster = world.cluster
         self._voice = voice
         self._rests = rests
+        self._recovery = recovery
         self._tally = tally
         self._volumes = VolumeBinder(world)
         self._retries = Retries()
@@ -117,14 +118,14 @@ class Errands:
 
     def _nominate(self, task: Task, node: str) -> None:
         """A promise is made anew in every turn, and written when it is another one than the pod shows."""
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         shown = pod is not None and pod.status.nominated_node_name == node
         if not shown or task.id in self._nominating:
             self._nominating.add(task.id)
             self._send(Errand.NOMINATE, task, effects.nomination(task, node))
 
     def _lift_gates(self, task: Task) -> None:
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         gates = (pod.spec.scheduling_gates if pod is not None else None) or ()
         self._send(Errand.UNGATE, task, effects.ungated(task, (gate.name for gate in gates)))
 
@@ -153,9 +154,6 @@ class Errands:
 
     def _send(self, errand: Errand, task: Task, change: Change) -> None:
         self._out.append(Ticket(errand.value, (task.namespace, task.id), change))
-
-    def _pod_of(self, task: Task) -> Pod | None:
-        return self._world.cache.find(PODS, Pod, (task.namespace, task.name))
 
     # --- what the watches tell ---------------------------------------------------------------------------------
 
@@ -214,14 +212,23 @@ class Errands:
             if task.state is State.BINDING:
                 self._cluster.assign(task, State.BOUND, task.row)
             self._rests.succeeded(task.gang.id)
+            self._recovery.succeeded(task.gang.id)
         elif result is Outcome.UNKNOWN:
             self._send(Errand.ASK, task, effects.question(task))
         else:
-            del self._world.sent[id]
+            sent = self._world.sent.pop(id)
             if task.state is State.BINDING:
                 self._cluster.assign(task, State.PENDING, -1)
                 self._world.news.room = True
-            self._rests.leave_alone(task.gang.id, now, wanted_pause(error))
+            self._leave_alone(task.gang, now, sent.plan, wanted_pause(error))
+            if is_no(error) and task.gang.minimum > 1:
+                refusal = refuse(BIND_REFUSED, pod=task.name, node=sent.node, detail=str(error))
+                self._recovery.refused(task.gang.id, refusal, now)
+
+    def _leave_alone(self, gang: Gang, now: float, plan: str, at_least: float = 0.0) -> None:
+        """A bind of a plan has failed.  Which plan it is says all but the number of its members."""
+        plan = plan.rpartition("/")[0]
+        self._rests.leave_alone(gang.id, now, at_least, plan=plan, half_bound=is_half_bound(gang))
 
     def _question_answered(
         self, ticket: Ticket, task: Task | None, pod: Object | None, error: Exception | None, now: float
@@ -233,7 +240,7 @@ class Errands:
             self._world.reread(pod)
             task = self._cluster.tasks.get(pod.uid)  # it may be in another gang by now
             if sent is not None and task is not None and task.state is State.PENDING:
-                self._rests.leave_alone(task.gang.id, now)  # it was never bound: once more, a little later
+                self._leave_alone(task.gang, now, sent.plan)  # it was never bound: once more, a little later
         elif outcome(error) is Outcome.UNKNOWN:
             self._retries.again(ticket, now, wanted_pause(error))
         else:
@@ -241,7 +248,7 @@ class Errands:
 
     def _gone(self, task: Task) -> None:
         """The server has no such pod, and the watch has not come that far."""
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         if pod is not None and pod.uid == task.id:
             self._world.forget(PODS, pod)
             self._voice.forget(pod.uid)
@@ -259,7 +266,7 @@ class Errands:
             return
         self._retries.settled(ticket)
         self._world.leaving.discard(task.id)
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         if pod is not None and pod.uid == task.id:
             self._world.reread(pod)
             task.preemptable = False
@@ -299,10 +306,11 @@ class Errands:
         for task in tasks:
             del self._world.sent[task.id]
             self._cluster.assign(task, State.PENDING, -1)
-            pod = self._pod_of(task)
+            pod = self._world.pod_of(task)
             if pod is not None:
                 self._world.reread(pod)
         self._world.news.room = True
         self._rests.leave_alone(gang.id, now)
         if refusal is not None:
+            self._recovery.refused(gang.id, refusal, now)
             self._voice.heard([Refuse(gang.id, refusal)], now)
