@@ -65,6 +65,7 @@ class Accounts:
         self.namespaces: dict[str, Sums] = {}
         self.active: dict[str, Gang] = {}
         self.split: dict[str, Gang] = {}  # those of which some tasks hold places and others wait
+        self.tied: dict[str, Gang] = {}  # those that start together with others
         # Those that wait for nothing but room, by what they ask for.  A gang of several classes is in none.
         self.lines: dict[Demand, dict[str, Gang]] = {}
         self._demands: dict[str, Demand] = {}
@@ -85,6 +86,7 @@ class Accounts:
         account = self.gangs.pop(id, None)
         self.active.pop(id, None)
         self.split.pop(id, None)
+        self.tied.pop(id, None)
         demand = self._demands.pop(id, None)
         if demand is not None:
             del self.lines[demand][id]
@@ -102,6 +104,8 @@ class Accounts:
         _add(self.namespaces.setdefault(gang.namespace, {}), account.held, 1)
         if gang.phase is Phase.PENDING or gang.counts[State.PENDING] or gang.counts[State.RESERVED] or gang.size:
             self.active[gang.id] = gang
+        if gang.together:
+            self.tied[gang.id] = gang
         if gang.counts[State.PENDING]:
             if gang.count(PLACED):
                 self.split[gang.id] = gang

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,6 +56,7 @@ class Profile(msgspec.Struct, frozen=True):
     tiers: tuple[tuple[PluginEntry, ...], ...]
     arguments: dict[str, Arguments] = {}
     warnings: tuple[str, ...] = ()
+    period: float = 0.0  # seconds between two turns, at least; what comes up meanwhile is looked at together
     quota_gate: bool = False  # new tasks start behind a gate that their queue lifts: see `gates`
 
     @property
@@ -108,7 +110,14 @@ class _Reader:
             tiers.append(entries)
         arguments = self._arguments(document, actions)
         gate = _switch(document.get("quotaGate", False), f"{self._where}: quotaGate")
-        return Profile(tuple(actions), tuple(tiers), arguments, tuple(self._warnings), gate)
+        period = self._period(document.get("period", 0))
+        return Profile(tuple(actions), tuple(tiers), arguments, tuple(self._warnings), period, gate)
+
+    def _period(self, told: object) -> float:
+        seconds = duration(told) if isinstance(told, str) else told
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+            raise UsageError(f"{self._where}: period: want a duration such as 5s, got {told!r}")
+        return float(seconds)
 
     def _warn(self, place: str, complaint: str) -> None:
         self._warnings.append(f"{place}{complaint}")

@@ -46,6 +46,11 @@ def lacking(gang: Gang, groups: Groups | None = None) -> Refusal | None:
     return None
 
 
+def is_gang(gang: Gang) -> bool:
+    """Whether it takes more than one task to start it."""
+    return gang.minimum > 1 or bool(gang.together)
+
+
 def awaits_members(gang: Gang) -> bool:
     """Whether members are yet to be created: its controller does that when the gang has been let in."""
     return len(gang.tasks) < gang.minimum

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from podium.core.facts import GangFacts
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Gang, Queue
 from podium.dialects.kubernetes.membership import Marks
 from podium.dialects.kubernetes.policies import Priorities
@@ -41,6 +41,11 @@ class GroupKind(msgspec.Struct, frozen=True):
     read: Callable[[Any, Priorities], tuple[GangFacts, Refusal | None]]
     # The object, its gang, why it was not placed, the turn's id and the time.
     patch: Callable[[Any, Gang, Verdict | None, str, float], Patch | None]
+    # Of kinds whose places are found before their pods: the slots that an object lists (see `core.slots`), and
+    # what is written when places were reserved or given back, or another size is wanted: the object, its gang,
+    # and the nodes of its slots.
+    slots: Callable[[Any], Sequence[TaskFacts]] | None = None
+    decided: Callable[[Any, Gang, Mapping[str, str]], Patch | None] | None = None
 
 
 class QueueKind(msgspec.Struct, frozen=True):
