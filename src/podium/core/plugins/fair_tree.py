@@ -92,7 +92,7 @@ class FairTree:
     def _path(self, queue: Queue) -> list[_Branch]:
         """The branches from the root to a queue, made where they are missing."""
         # A queue that says nothing is a child of the root with its plain weight.
-        steps = queue.path or (PathStep("root"), PathStep(queue.id, float(queue.weight)))
+        steps = queue.path or (PathStep("root"), PathStep(queue.id, max(1.0, float(queue.weight))))
         path = [self._root]
         for name, weight in ((step.name, step.weight) for step in steps[1:]):
             branch = path[-1].branches.get(name)
