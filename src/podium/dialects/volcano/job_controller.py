@@ -40,7 +40,7 @@ from podium.dialects.volcano.job_state import (
 )
 from podium.dialects.volcano.job_status import Move, record_change, status_change
 from podium.dialects.volcano.job_steps import front_of
-from podium.dialects.volcano.job_tally import Member, Tally, is_looked_at
+from podium.dialects.volcano.job_tally import Tally, is_looked_at
 from podium.dialects.volcano.job_types import Job
 from podium.dialects.volcano.job_volumes import claim_name, volume_changes, volume_records
 from podium.dialects.volcano.names import COMMANDS, GROUPING, PODGROUPS, QUEUES
@@ -52,6 +52,7 @@ from podium.kube.changes import Change, Delete, Patch
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
 from podium.kube.events import WARNING
 from podium.kube.fields import FieldError
+from podium.kube.job_members import Member, delete_pod
 from podium.kube.mapping import controlled_by, itself, nobody
 from podium.kube.observed import Observed
 from podium.kube.resources import NAMESPACES, PERSISTENTVOLUMECLAIMS, PODS, PRIORITYCLASSES, Resource
@@ -182,7 +183,7 @@ class _Look:
             after = self._clear()
         changes = [*before, *self.status(move, victims, version, retries, counts_stay(request, step, victims))]
         changes += [_taken(each) for each in (*commands[:1], *outdated)]
-        changes += [_delete(each) for each in victims]
+        changes += [delete_pod(each.pod) for each in victims]
         own = [*first_number(job), *after]
         changes += own
         if not any(isinstance(each, Patch) and each.resource == JOBS and "spec" in each.patch for each in own):
@@ -360,7 +361,7 @@ class _Look:
         """A scheduler gives the group its phase, or the pods their places or a reason; one that is not there
         cannot say so."""
         name = self.job.spec.scheduler_name
-        members = self.tally.members
+        members = self.tally.all
         if name not in GROUPING and members and all(map(is_looked_at, members)):
             return
         due = parse_time(group.metadata.creation_timestamp) + _UNSEEN
@@ -369,10 +370,6 @@ class _Look:
             return
         told = f"no scheduler has looked at group {group.name}: is there one called {name}, and does it run?"
         self._note("PodGroupPending", told, WARNING)
-
-
-def _delete(member: Member) -> Delete:
-    return Delete(PODS, member.pod.namespace, member.pod.name, uid=member.pod.uid)
 
 
 # --- what concerns a Job -----------------------------------------------------------------------------------
