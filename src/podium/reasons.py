@@ -262,6 +262,12 @@ TWO_GANGS = _reason(
     "leave one of the two out",
     Lift.SPEC,
 )
+TWO_QUEUES = _reason(
+    "AmbiguousQueue",
+    "it names {first} and {second}, and can be in one queue only",
+    "leave one of the two out",
+    Lift.SPEC,
+)
 NO_GANG = _reason("GroupMissing", "{group} does not exist", "create it", Lift.MEMBERS)
 GROUP_AWAITED = _reason(
     "GroupAwaited", "{group} has not been made yet", "see whether podium's controllers run", Lift.MEMBERS

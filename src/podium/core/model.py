@@ -320,6 +320,7 @@ class Queue(msgspec.Struct):
     attributes: dict[str, str] = {}
     groups: NodeGroups | None = None
     group_limits: dict[str, dict[str, int]] = {}  # by group of nodes: what the queue may hold there
+    dialect: str = ""  # the dialect it belongs to; "" for none
 
 
 class Budget(msgspec.Struct, frozen=True):

@@ -29,6 +29,7 @@ from podium.dialects.kubernetes.policies import (
 from podium.dialects.kubernetes.translate import PodReader
 from podium.engine.attention import News
 from podium.engine.effects import GANG_PLAN
+from podium.engine.named_queues import NamedQueues
 from podium.engine.profiles import Profiles
 from podium.engine.recovery import Plan, bound_at, read_plan
 from podium.kube import resources as r
@@ -99,6 +100,8 @@ class World:
         self.cache = Cache()
         self.groups: dict[Resource, GroupKind] = {k.resource: k for d in dialects for k in d.groups}
         self.queues: dict[Resource, QueueKind] = {k.resource: k for d in dialects for k in d.queues}
+        self._speakers = {kind.resource: dialect.name for dialect in dialects for kind in dialect.queues}
+        self._weight_names = {dialect.namespace_weight for dialect in dialects} - {""}
         marks = [dialect.marks for dialect in dialects if dialect.marks is not None]
         defaults = {name: queue for dialect in dialects for name, queue in dialect.default_queues.items()}
         self.reader = PodReader(marks, defaults, self.cache)
@@ -107,6 +110,7 @@ class World:
         self.sent: dict[str, Bound] = {}  # binds that are under way, or held for volumes, and do not show, by task
         self.leaving: set[str] = set()  # tasks that have been told to go, and do not show it yet
         self._profiles = Profiles()
+        self._named_queues = NamedQueues()
         self._group_facts: dict[str, GangFacts] = {}
         self._claiming: dict[str, Key] = {}  # pods that wait, and have claims
         self._stale: dict[Key, None] = {}  # pods to be read again, in order
@@ -159,6 +163,7 @@ class World:
             self._read_group(resource, obj)
         elif resource in self.queues:
             queue, faults = self.queues[resource].read(obj)
+            queue.dialect = self._speakers[resource]
             for fault in faults:
                 self.blame(resource, obj, fault)
             self._read_queue(queue)
@@ -189,6 +194,9 @@ class World:
             if task is not None:
                 self.moved[task.gang.id] = None
             self.cluster.remove_task(obj.uid)
+            self._named_queues.drop_member(obj.uid)
+            if task is not None:
+                self._requeue(task.gang.id)
             self.cluster.remove_gang(f"pod/{obj.uid}")
             if task is not None:
                 self._forget_profile(task.gang.id)
@@ -199,6 +207,7 @@ class World:
         elif resource in self.groups:
             id = self.groups[resource].id(obj.namespace, obj.name)
             self._group_facts.pop(id, None)
+            self._named_queues.drop_group(id)
             self._reread_members(id)
             self.cluster.remove_gang(id)
             self._forget_profile(id)
@@ -241,8 +250,13 @@ class World:
             plan = read_plan(pod.annotations[GANG_PLAN], bound_at(pod))
             if plan is not None:
                 self.plans[pod.uid] = plan
+        self._named_queues.put_member(task, facts.queue if facts.gang is None else "")
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
+        else:
+            self._requeue(task.gang)
+        if known is not None and known.gang.id != task.gang:
+            self._requeue(known.gang.id)
         if self._profiles.ask(task.gang, facts.profile):
             self._reread_members(task.gang)
         if self._profiles.foreign(task.gang, facts.profile):
@@ -324,7 +338,13 @@ class World:
 
     def _read_group(self, resource: Resource, obj: Object) -> None:
         facts, fault = self.groups[resource].read(obj, self._priorities)
-        facts = msgspec.structs.replace(facts, fault=fault)
+        queue = facts.queue
+        if not queue:  # its API has none
+            named = self.reader.queue_of(obj)
+            if isinstance(named, Refusal):
+                fault, named = fault or named, None
+            queue = self._named_queues.put_group(facts.id, named.id if named is not None else "")
+        facts = msgspec.structs.replace(facts, fault=fault, queue=queue)
         known = self._group_facts.get(facts.id)
         self._group_facts[facts.id] = facts
         gang = self.cluster.gangs.get(facts.id)
@@ -338,6 +358,18 @@ class World:
         gang.profile = self._profiles.of(gang.id, gang.profile)
         if known is None:
             self._reread_members(facts.id)
+
+    def _requeue(self, gang: str) -> None:
+        """Its members may name another queue than before, where its API has none."""
+        facts, queue = self._group_facts.get(gang), self._named_queues.of(gang)
+        if facts is None or queue is None or facts.queue == queue:
+            return
+        facts = self._group_facts[gang] = msgspec.structs.replace(facts, queue=queue)
+        self.news.gangs.add(gang)
+        self.news.room = True
+        phase = self.cluster.gangs[gang].phase  # it may have come further than its object shows
+        found = self.cluster.put_gang(msgspec.structs.replace(facts, phase=phase))
+        found.profile = self._profiles.of(gang, found.profile)
 
     def _reread_members(self, gang: str) -> None:
         """Whether their group exists is told to pods."""
@@ -378,7 +410,7 @@ class World:
             stale |= dict.fromkeys(self._claiming.values())
         if self._quotas_moved:
             self._quotas_moved = False
-            self.cluster.namespace_weights = namespace_weights(self.cluster.quotas.values())
+            self.cluster.namespace_weights = namespace_weights(self.cluster.quotas.values(), self._weight_names)
         for key in stale:
             pod = self.cache.find(r.PODS, Pod, key)
             if pod is not None:
