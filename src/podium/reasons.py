@@ -275,6 +275,12 @@ TWO_GANGS = _reason(
     "leave one of the two out",
     Lift.SPEC,
 )
+TWO_QUEUES = _reason(
+    "AmbiguousQueue",
+    "it names {first} and {second}, and can be in one queue only",
+    "leave one of the two out",
+    Lift.SPEC,
+)
 NO_GANG = _reason("GroupMissing", "{group} does not exist", "create it", Lift.MEMBERS)
 GROUP_INCOMPLETE = _reason(
     "GangGroupIncomplete",

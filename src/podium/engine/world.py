@@ -29,6 +29,7 @@ from podium.dialects.kubernetes.policies import (
 from podium.dialects.kubernetes.translate import PodReader
 from podium.engine.attention import News
 from podium.engine.effects import GANG_PLAN
+from podium.engine.named_queues import NamedQueues
 from podium.engine.profiles import Profiles
 from podium.engine.recovery import Plan, bound_at, read_plan
 from podium.kube import resources as r
@@ -102,6 +103,8 @@ class World:
         self._owning = [kind for kind in self.queues.values() if kind.owner is not None]
         self._node_groups = tuple(dialect.node_group for dialect in dialects if dialect.node_group)
         self._slots: dict[str, tuple[TaskFacts, ...]] = {}  # those that groups list, by gang
+        self._speakers = {kind.resource: dialect.name for dialect in dialects for kind in dialect.queues}
+        self._weight_names = {dialect.namespace_weight for dialect in dialects} - {""}
         marks = [dialect.marks for dialect in dialects if dialect.marks is not None]
         defaults = {name: queue for dialect in dialects for name, queue in dialect.default_queues.items()}
         self.reader = PodReader(marks, defaults, self.cache)
@@ -110,6 +113,7 @@ class World:
         self.sent: dict[str, Bound] = {}  # binds that are under way, or held for volumes, and do not show, by task
         self.leaving: dict[str, int | None] = {}  # tasks that have been told to go, with what grace: not seen yet
         self._profiles = Profiles()
+        self._named_queues = NamedQueues()
         self._group_facts: dict[str, GangFacts] = {}
         self._claiming: dict[str, Key] = {}  # pods that wait, and have claims
         self._stale: dict[Key, None] = {}  # pods to be read again, in order
@@ -162,6 +166,7 @@ class World:
             self._read_group(resource, obj)
         elif resource in self.queues:
             queue, faults = self.queues[resource].read(obj)
+            queue.dialect = self._speakers[resource]
             for fault in faults:
                 self.blame(resource, obj, fault)
             self._read_queue(queue)
@@ -193,6 +198,9 @@ class World:
             if task is not None:
                 self.moved[task.gang.id] = None
             self.cluster.remove_task(obj.uid)
+            self._named_queues.drop_member(obj.uid)
+            if task is not None:
+                self._requeue(task.gang.id)
             self.cluster.remove_gang(f"pod/{obj.uid}")
             if task is not None:
                 self._forget_profile(task.gang.id)
@@ -206,6 +214,7 @@ class World:
             id = self.groups[resource].id(obj.namespace, obj.name)
             self._group_facts.pop(id, None)
             self._list_slots(id, ())
+            self._named_queues.drop_group(id)
             self._reread_members(id)
             self.cluster.remove_gang(id)
             self._forget_profile(id)
@@ -253,8 +262,13 @@ class World:
             plan = read_plan(pod.annotations[GANG_PLAN], bound_at(pod))
             if plan is not None:
                 self.plans[pod.uid] = plan
+        self._named_queues.put_member(task, facts.queue if facts.gang is None else "")
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
+        else:
+            self._requeue(task.gang)
+        if known is not None and known.gang.id != task.gang:
+            self._requeue(known.gang.id)
         if self._profiles.ask(task.gang, facts.profile):
             self._reread_members(task.gang)
         if self._profiles.foreign(task.gang, facts.profile):
@@ -353,8 +367,13 @@ class World:
     def _read_group(self, resource: Resource, obj: Object) -> None:
         kind = self.groups[resource]
         facts, fault = kind.read(obj, self._priorities)
-        facts = msgspec.structs.replace(facts, fault=fault)
-        self._read_gang(facts)
+        queue = facts.queue
+        if not queue:  # its API has none
+            named = self.reader.queue_of(obj)
+            if isinstance(named, Refusal):
+                fault, named = fault or named, None
+            queue = self._named_queues.put_group(facts.id, named.id if named is not None else "")
+        self._read_gang(msgspec.structs.replace(facts, fault=fault, queue=queue))
         if kind.slots is not None:
             self._list_slots(facts.id, tuple(kind.slots(obj)))
 
@@ -405,6 +424,18 @@ class World:
         name = self.cluster.nodes.name
         return {task.slot: name(task.row) for task in gang.tasks.values() if task.slot and task.row >= 0}
 
+    def _requeue(self, gang: str) -> None:
+        """Its members may name another queue than before, where its API has none."""
+        facts, queue = self._group_facts.get(gang), self._named_queues.of(gang)
+        if facts is None or queue is None or facts.queue == queue:
+            return
+        facts = self._group_facts[gang] = msgspec.structs.replace(facts, queue=queue)
+        self.news.gangs.add(gang)
+        self.news.room = True
+        phase = self.cluster.gangs[gang].phase  # it may have come further than its object shows
+        found = self.cluster.put_gang(msgspec.structs.replace(facts, phase=phase))
+        found.profile = self._profiles.of(gang, found.profile)
+
     def _reread_members(self, gang: str) -> None:
         """Whether their group exists is told to pods."""
         found = self.cluster.gangs.get(gang)
@@ -444,7 +475,7 @@ class World:
             stale |= dict.fromkeys(self._claiming.values())
         if self._quotas_moved:
             self._quotas_moved = False
-            self.cluster.namespace_weights = namespace_weights(self.cluster.quotas.values())
+            self.cluster.namespace_weights = namespace_weights(self.cluster.quotas.values(), self._weight_names)
         for key in stale:
             pod = self.cache.find(r.PODS, Pod, key)
             if pod is not None:

@@ -10,8 +10,6 @@ COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command")
 
 DIALECT = "volcano"
 SCHEDULER = "volcano"
-# Schedulers that are sure to look at groups, and to say whether one is let into its queue.
-GROUPING = frozenset({SCHEDULER, "podium", "podium-gpu"})
 DEFAULT_QUEUE = "default"
 ROOT_QUEUE = "root"
 
@@ -41,6 +39,9 @@ HIERARCHY = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 NODE_GROUP_LIMITS = "volcano.sh/nodegroup-resource-limits"
+
+# Among the limits of a quota: what its namespace counts in shares between namespaces.
+NAMESPACE_WEIGHT = "volcano.sh/namespace.weight"
 
 
 def group_id(namespace: str, name: str) -> str:
