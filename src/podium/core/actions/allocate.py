@@ -17,14 +17,14 @@ from functools import partial
 from podium.core.action import Action
 from podium.core.actions.by_group import fill_by_group
 from podium.core.actions.common import KEEP_ANSWERS
-from podium.core.actions.hopeless import Hopeless, told
+from podium.core.actions.hopeless import Hopeless
 from podium.core.actions.line import Line
 from podium.core.decisions import GangPhase
-from podium.core.diagnosis import diagnose
+from podium.core.diagnosis import diagnose, gang_refusal, overuse, queue_refusal
 from podium.core.model import Gang, Phase, Queue, State, Task
 from podium.core.session import Session
 from podium.core.statement import Statement
-from podium.reasons import MEMBERS_HELD, QUEUE_BLOCKED, QUEUE_OVERUSED, Refusal, refuse
+from podium.reasons import MEMBERS_HELD, QUEUE_BLOCKED, Refusal, both, refuse
 
 
 class Outcome(Enum):
@@ -48,8 +48,9 @@ class Allocate(Action):
         hopeless = Hopeless(session)
         while (queue := line.next_queue()) is not None:
             if session.overused(queue):
+                why = overuse(session, queue)
                 for gang in line.drop_queue(queue):
-                    session.refuse(gang, refuse(QUEUE_OVERUSED, queue=queue.name))
+                    session.refuse(gang, why(_placeable(gang)))
                 continue
             gang = line.pop(queue)
             refusal = hopeless.refusal(gang)
@@ -110,7 +111,7 @@ class Allocate(Action):
             refusal = refuse(MEMBERS_HELD, count=held) if held else None
         if refusal is not None:
             hopeless.learn(gang, placed - before, refusal)
-            session.refuse(gang, told(gang, placed, refusal))
+            session.refuse(gang, gang_refusal(session, gang, placed, refusal))
         return Outcome.NOTHING
 
     def _fill(
@@ -130,7 +131,7 @@ class Allocate(Action):
             for _ in range(placed):
                 tasks.popleft()
             if cause is not None:
-                refusal = refusal or cause
+                refusal = both(refusal, cause)
                 if session.keep_answers:
                     _drop_like(session, tasks, batch[0])
                 else:
@@ -145,8 +146,7 @@ class Allocate(Action):
         """Places as many of some equal tasks as it can: how many, and why not more."""
         room = session.headroom(queue, batch)
         if room == 0:
-            # Whoever leaves no room without saying why must not be asked for ever.
-            return 0, session.allocatable(queue, batch[0]) or refuse(QUEUE_OVERUSED, queue=queue.name)
+            return 0, queue_refusal(session, queue, batch[0])
         candidates = session.candidates(batch[0])
         first = batch[0]
         if first.nominated >= 0 and candidates.fits(first, first.nominated):

@@ -20,6 +20,7 @@ from podium.core.shares import (
     Amounts,
     Ledger,
     Standing,
+    binding,
     capability_of,
     dominant,
     how_many,
@@ -28,6 +29,7 @@ from podium.core.shares import (
     real_limit,
     vector_of,
 )
+from podium.numbers import Bound
 from podium.reasons import QUEUE_CLOSED, Refusal, refuse
 
 
@@ -40,6 +42,7 @@ class Proportion(Plugin):
         self._ledger = Ledger(session)
         queues = session.queues
         capability = {id: capability_of(session, queue) for id, queue in queues.items()}
+        self._capability = capability
         guarantee = {
             id: np.minimum(vector_of(session, queue.guarantee), capability[id]) for id, queue in queues.items()
         }
@@ -49,6 +52,10 @@ class Proportion(Plugin):
         }
         requests = _requests(self._ledger)
         self._deserved = _fill(session, self._ledger.total, self._limits, requests, guarantee)
+        accounts = session.cluster.accounts.queues
+        self._weights = {
+            id: max(1, queue.weight) for id, queue in queues.items() if id in accounts and accounts[id].gangs
+        }
         self._bounds = {id: _bound(self._deserved[id], self._limits[id]) for id in queues}
         self._admissions = Admissions(session, self._ledger)
 
@@ -78,6 +85,8 @@ class Proportion(Plugin):
             self._limits[id],
             self._share(queue),
             self.overused(queue),
+            self._weights.get(id, 0),
+            sum(self._weights.values()),
         )
 
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
@@ -87,7 +96,13 @@ class Proportion(Plugin):
         column = over(request, held, bound)
         if column is None:
             return None
-        return over_limit(queue, self._names, column, held[column] + request.amount(column), bound[column])
+        limit, most = float(bound[column]), float(self._limits[queue.id][column])
+        kind = Bound.SHARE
+        if limit >= most - TOLERANCE:
+            kind = binding(most, float(self._capability[queue.id][column]), float(self._ledger.total[column]))
+        weight, weights = self._weights.get(queue.id, 0), sum(self._weights.values())
+        need = request.amount(column)
+        return over_limit(queue, self._names[column], need, float(held[column]), limit, kind, weight, weights)
 
     def headroom(self, queue: Queue, cls: TaskClass, count: int) -> int:
         if not queue.open:
