@@ -317,7 +317,7 @@ GANG = Reason(
 NOT_ADMITTED = Reason(
     "NotAdmitted",
     Admission,
-    "not admitted: it needs at least {need} {resource}, and {free} of {total} are free",
+    "not admitted: it needs at least {need}, and {room}",
     "wait for room, or lower the minimum",
     Lift.ROOM,
     Lift.QUEUE,

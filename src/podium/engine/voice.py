@@ -1,14 +1,14 @@
 """What the scheduler says in the API: why pods wait, where they went, how groups stand, what queues hold.
 
 It speaks when something changed that a reader would want to know: another reason, another limiting party, another
-phase.  Numbers alone are told again once a minute at the most.  And it yields to binds: what is to be said waits
-in a queue with a budget, the latest word on an object replacing the one before it.
+phase.  Numbers alone are told again once a minute at the most, on pods and groups alike.  And it yields to binds:
+what is to be said waits in a queue with a budget, the latest word on an object replacing the one before it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable
+from collections.abc import Container, Hashable, Iterable
 from itertools import islice
 
 import msgspec
@@ -41,11 +41,18 @@ About = tuple[str, str, str]
 
 
 class _Told(msgspec.Struct):
-    """The last word on a pod."""
+    """The last word on a pod or a group: why it waits, all that was said with it, and when."""
 
-    code: str
-    sentence: str
+    why: Hashable  # a refusal without its numbers
+    states: frozenset[State]  # of a group's members
+    said: Hashable
     at: float
+
+    def stands(self, new: _Told) -> bool:
+        """Whether there is nothing new to say; numbers alone are told again once in a while."""
+        if (self.why, self.states) != (new.why, new.states):
+            return False
+        return self.said == new.said or new.at < self.at + REPEAT_SECONDS
 
 
 class Voice:
@@ -58,7 +65,7 @@ class Voice:
         self._spoken: dict[About, Change] = {}  # under way
         self._at_once: dict[About, Change] = {}  # what others wait for: a group that was let in gets its pods
         self._told: dict[str, _Told] = {}
-        self._groups_told: dict[str, str] = {}
+        self._groups_told: dict[str, _Told] = {}
         self._blamed: dict[str, set[str]] = {}  # by object: the sentences that it knows
         self._budget = self._rate = WORDS_A_SECOND
         self._refilled = 0.0
@@ -217,12 +224,11 @@ class Voice:
 
     def _speak_of_pod(self, task: Task, refusal: Refusal, now: float, *, event: bool) -> None:
         """In a condition, on every member; in an event only where there is no group to carry it."""
-        last = self._told.get(task.id)
-        sentence = str(refusal)
-        known = last is not None and last.code == refusal.code
-        if last is not None and known and (last.sentence == sentence or now < last.at + REPEAT_SECONDS):
+        last, told = self._told.get(task.id), _Told(refusal.shape, frozenset(), refusal, now)
+        if last is not None and last.stands(told):
             return
-        self._told[task.id] = _Told(refusal.code, sentence, now)
+        self._told[task.id] = told
+        sentence = str(refusal)
         self._say(effects.unschedulable(task, sentence, now))
         if event:
             self._event(_pod(task), WARNING, "FailedScheduling", sentence, now)
@@ -233,13 +239,17 @@ class Voice:
             obj = self._world.cache.get(resource, gang.namespace, gang.name)
             if obj is None or kind.id(gang.namespace, gang.name) != gang.id:
                 continue
+            last = self._groups_told.pop(gang.id, None)
+            if verdict is not None:
+                told = _told_of(gang, verdict.refusal, now)
+                repeated = last is not None and last.stands(told)
+                verdict = msgspec.structs.replace(verdict, repeated=repeated)
+                self._groups_told[gang.id] = last if last is not None and repeated else told
+                if last is None or last.why != told.why:
+                    self._event(regarding(resource, obj), WARNING, "Unschedulable", str(verdict.refusal), now)
             patch = kind.patch(obj, gang, verdict, f"turn-{self._turns}", now)
             if patch is not None:
                 self._say(patch, at_once=at_once)
-            code = verdict.refusal.code if verdict is not None else ""
-            if verdict is not None and self._groups_told.get(gang.id) != code:
-                self._event(regarding(resource, obj), WARNING, "Unschedulable", str(verdict.refusal), now)
-            self._groups_told[gang.id] = code
             return True
         return False
 
@@ -295,6 +305,12 @@ class Silence(Voice):
 def _about(change: Change) -> About:
     name = change.document["metadata"]["name"] if isinstance(change, Create) else change.name
     return change.resource.group_resource, change.namespace, name
+
+
+def _told_of(gang: Gang, refusal: Refusal, now: float) -> _Told:
+    """What is said of a group: why it waits, and how its members stand."""
+    states = frozenset(state for state in State if gang.counts[state])
+    return _Told(refusal.shape, states, (refusal, tuple(gang.counts), gang.minimum), now)
 
 
 def _pod(task: Task) -> Regarding:
