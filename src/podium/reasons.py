@@ -324,8 +324,8 @@ NOT_ADMITTED = Reason(
 )
 ADMISSION_FULL = Reason(
     "AdmissionFull",
-    QueueName,
-    "not admitted: what queue {queue} may use, and what was admitted before, leave no room for its minimum",
+    QueueUse,
+    "not admitted: {use}, with what was admitted before, and {need} more would be too much",
     "wait for those before it, raise the queue's limit, or lower the minimum",
     Lift.ROOM,
     Lift.QUEUE,

@@ -128,6 +128,9 @@ class Proportion(Plugin):
         fits = self._session.queues[gang.queue].open and self._admissions.fits(gang, self._limits)
         return Vote.PERMIT if fits else Vote.REJECT
 
+    def admission_refusal(self, gang: Gang) -> Refusal | None:
+        return self._admissions.refusal(gang, self._limits, self._session.queues)
+
     def job_enqueued(self, gang: Gang) -> None:
         self._admissions.admit(gang)
 
