@@ -618,3 +618,29 @@ def test_the_numbers_are_there_for_whoever_asks() -> None:
     role_missing(scene)
     scene.settle()
     assert scene.refusals["g"].numbers == Members(need=2, have=1, role="w")
+
+
+def test_numbers_alone_are_told_once_a_minute_on_pods_and_groups() -> None:
+    scene = Scene("capacity")
+    gang_one_short(scene)
+    scene.settle()
+    group = scene.server.ok("GET", PODGROUPS.path("default"))["items"][0]["metadata"]["name"]
+
+    def told() -> tuple[str, str]:
+        pod = next(pod["metadata"]["name"] for pod in _pods_of(scene))
+        return scene.message(pod), _condition(scene.get(PODGROUPS, group))
+
+    first = told()
+    assert "the largest free block is 0 on n0" in first[0]
+    scene.server.ok("DELETE", PODS.path("default", "busy-n1"), {"gracePeriodSeconds": 0})
+    busy(scene, "n1", 5, "other")
+    scene.settle(10)
+    assert told() == first, "only numbers have moved"
+    scene.settle(60)
+    scene.settle(60)
+    second = told()
+    assert all("the largest free block is 3 on n1" in each for each in second)
+    for name in ("n0", "n1"):
+        scene.cordon(name, True)
+    scene.settle(1)
+    assert all("no node matches" in each for each in told()), "another cause is told at once"
