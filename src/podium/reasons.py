@@ -298,7 +298,11 @@ class Refusal(msgspec.Struct, frozen=True):
         return cause.lift if isinstance(cause, Refusal) else self.reason.lift
 
     def __str__(self) -> str:
-        return self.reason.sentence.format(**self.facts)
+        try:
+            return self.reason.sentence.format(**self.facts)
+        except Exception:
+            # Somebody's own code has left facts out: what is left of the sentence must not stop whoever prints it.
+            return self.reason.sentence
 
 
 def refuse(reason: Reason, **facts: object) -> Refusal:

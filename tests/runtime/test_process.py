@@ -14,6 +14,7 @@ import pytest
 
 from podium.dialects import speaking
 from podium.dialects.volcano.names import COMMANDS
+from podium.engine.scheduler import Scheduler
 from podium.kube.lease import Terms
 from podium.kube.resources import EVENTS, LEASES
 from podium.kube.transport import Request, Response, Transport
@@ -102,6 +103,32 @@ async def test_it_creates_the_default_queues_and_schedules(cluster: Cluster) -> 
         assert {name: spec["reclaimable"] for name, spec in queues.items()} == {"root": False, "default": True}
     lease = await cluster.client.get(LEASES, "kube-system", "podium-scheduler")
     assert lease["spec"]["holderIdentity"] == ""
+
+
+async def test_a_scheduler_that_fails_is_started_anew(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns = Scheduler._begin_turn
+    bugs = [ValueError("a bug"), ValueError("another one")]
+
+    def broken(scheduler: Scheduler, now: float) -> None:
+        if bugs and scheduler.world.cluster.tasks:
+            raise bugs.pop()
+        turns(scheduler, now)
+
+    monkeypatch.setattr(Scheduler, "_begin_turn", broken)
+    monkeypatch.setattr("podium.runtime.scheduling.FIRST_PAUSE", 0.1)
+    running = Running(cluster.transport)
+    running.with_scheduler()
+    async with running.going():
+        await cluster.pod("a")
+
+        async def bound() -> bool:
+            return len(await cluster.placed()) == 1
+
+        await until(bound)
+    assert not bugs
+    assert sum("it is started anew" in record.message for record in caplog.records) == 2
 
 
 async def test_one_that_stands_by_is_ready_and_writes_nothing(cluster: Cluster) -> None:

@@ -157,7 +157,7 @@ def _fill(
     requests: dict[str, Amounts],
     guarantees: dict[str, Amounts],
 ) -> dict[str, Amounts]:
-    """What each of some queues deserves.  One without gangs has no part in it, but its guarantee is kept for it."""
+    """What each of some queues deserves.  One without gangs has no part in it, but its guarantee is kept."""
     accounts = session.cluster.accounts.queues
     deserved = {id: np.zeros(len(total)) for id in ids}
     weight = {id: max(1, session.queues[id].weight) for id in ids}
