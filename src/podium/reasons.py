@@ -243,10 +243,10 @@ HALF_BOUND = _reason(
     "make room for the others, or delete the pods",
     Lift.ROOM,
 )
-BIND_REFUSED = _reason(
-    "BindRefused",
-    "the API server refused to bind {pod} to {node}: {detail}",
-    "see what the server minds; the pod is tried again",
+BIND_FAILED = _reason(
+    "BindFailed",
+    "{pod} could not be bound to {node}: {detail}",
+    "see what the API server minds; the pod is tried again",
     Lift.TIME,
 )
 NOT_ADMITTED = _reason(

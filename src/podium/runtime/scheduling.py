@@ -24,6 +24,7 @@ from podium.kube.transport import Transport
 from podium.runtime.driving import advice, create_objects, create_objects_when_possible, drive
 from podium.runtime.measuring import MeasuredScheduler
 from podium.runtime.metrics import Metrics
+from podium.runtime.process import SCHEDULER
 from podium.runtime.reloading import Configuration
 from podium.runtime.transports import Fenced, Limited, Timed
 
@@ -39,7 +40,7 @@ _VOLUME_LOOK_SECONDS = 0.1
 # A failure after so long counts as the first one.
 _WELL_SECONDS = 300.0
 
-PART = "scheduler"
+PART = SCHEDULER
 
 
 class Rate(msgspec.Struct, frozen=True):
