@@ -10,11 +10,13 @@ from __future__ import annotations
 from podium.numbers import (
     Admission,
     Ahead,
+    BindAnswer,
     Broken,
     Claims,
     Count,
     DevicesWanted,
     Group,
+    HalfBound,
     Incomplete,
     Members,
     Nothing,
@@ -313,6 +315,21 @@ GANG = Reason(
     "{never}{placed} of {need} members could be placed; {cause}",
     "wait for room for all of them, or lower the minimum",
     Lift.ROOM,
+)
+HALF_BOUND = Reason(
+    "GangHalfBound",
+    HalfBound,
+    "{bound} of {need} members are bound, and the others find no place: {cause}; "
+    "the bound ones keep theirs, because no controller would create them again",
+    "make room for the others, or delete the pods",
+    Lift.ROOM,
+)
+BIND_FAILED = Reason(
+    "BindFailed",
+    BindAnswer,
+    "{pod} could not be bound to {node}: {detail}",
+    "see what the API server minds; the pod is tried again",
+    Lift.TIME,
 )
 NOT_ADMITTED = Reason(
     "NotAdmitted",

@@ -7,21 +7,28 @@ from typing import Any
 
 from podium.cli.families import hooks, objects
 from podium.dialects import DIALECTS
+from podium.dialects.dialect import views_of
 from podium.dialects.kubernetes.gates import quota_gates
 from podium.embedded.cluster import Settings
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
+from podium.kube.restarting import Restarting
 from podium.runtime.configuration import embedded_profiles, quota_gated
 
 
 def cluster_settings(config: Path | None = None, **given: Any) -> Settings:
     """The settings of a cluster that speaks all API families, with the scheduler that serves them."""
-    world, profiles = World(DIALECTS), embedded_profiles(config)
+    profiles = embedded_profiles(config)
+
+    def scheduler() -> Scheduler:
+        return Scheduler(World(DIALECTS), profiles)
+
     return Settings(
         hooks=(*hooks(), *quota_gates(quota_gated(profiles))),
         objects=objects(),
         controllers=tuple(make() for each in DIALECTS for make in each.controllers),
-        machines=(Scheduler(world, profiles),),
-        views=world.views,
+        # What the scheduler or a plugin of its raises must not end the API server beside it.
+        machines=(Restarting(scheduler, "the scheduler"),),
+        views=views_of(DIALECTS),
         **given,
     )

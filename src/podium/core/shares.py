@@ -58,7 +58,11 @@ class Standing(msgspec.Struct, frozen=True):
     def use(self, queue: Queue, resource: str, column: int, need: float, whole: float) -> QueueUse:
         """Its share in one resource, of which the cluster has so much, for somebody who needs more."""
         holds, share = float(self.held[column]), float(self.deserved[column])
-        bound = Bound.CLUSTER if share >= whole - TOLERANCE else Bound.SHARE
+        bound = Bound.SHARE
+        if share >= whole - TOLERANCE:
+            bound = Bound.CLUSTER
+        elif 0 < self.weights <= self.weight:
+            bound = Bound.LEFT
         return QueueUse(called(queue), resource, need, holds, share, bound, self.weight, self.weights)
 
 

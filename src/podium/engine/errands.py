@@ -20,7 +20,7 @@ from podium.core.model import Gang, QuotaGate, State, Task
 from podium.core.profile import Profile
 from podium.engine import effects
 from podium.engine.outcomes import Outcome, is_doubtful, is_no, outcome, wanted_pause
-from podium.engine.recovery import write_plan
+from podium.engine.recovery import Recovery, is_half_bound, write_plan
 from podium.engine.rests import Rests
 from podium.engine.retries import Retries
 from podium.engine.tally import Tally
@@ -32,7 +32,7 @@ from podium.kube.changes import Change, Patch
 from podium.kube.controller import Ticket
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, Pod
-from podium.reasons import Refusal
+from podium.reasons import BIND_FAILED, Refusal, refuse
 
 _MOST_REFUSALS = 5  # of an eviction, before its victim is left where it is
 
@@ -57,15 +57,17 @@ _TELLING = (Errand.VOLUME, Errand.UNGATE)
 class Errands:
     """Follows every write from the decision to its last answer."""
 
-    def __init__(self, world: World, voice: Voice, rests: Rests, tally: Tally) -> None:
+    def __init__(self, world: World, voice: Voice, rests: Rests, recovery: Recovery, tally: Tally) -> None:
         self._world = world
         self._cluster = world.cluster
         self._voice = voice
         self._rests = rests
+        self._recovery = recovery
         self._tally = tally
         self._volumes = VolumeBinder(world)
         self._retries = Retries()
         self._nominating: set[str] = set()  # tasks whose promise is being written
+        self._doubts: dict[str, str] = {}  # tasks whose binds were not answered, and why
         self._binding = 0  # binds that have not been answered
         self._out: list[Ticket] = []
 
@@ -117,14 +119,14 @@ class Errands:
 
     def _nominate(self, task: Task, node: str) -> None:
         """A promise is made anew in every turn, and written when it is another one than the pod shows."""
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         shown = pod is not None and pod.status.nominated_node_name == node
         if not shown or task.id in self._nominating:
             self._nominating.add(task.id)
             self._send(Errand.NOMINATE, task, effects.nomination(task, node))
 
     def _lift_gates(self, task: Task) -> None:
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         gates = (pod.spec.scheduling_gates if pod is not None else None) or ()
         self._send(Errand.UNGATE, task, effects.ungated(task, (gate.name for gate in gates)))
 
@@ -154,9 +156,6 @@ class Errands:
     def _send(self, errand: Errand, task: Task, change: Change) -> None:
         self._out.append(Ticket(errand.value, (task.namespace, task.id), change))
 
-    def _pod_of(self, task: Task) -> Pod | None:
-        return self._world.cache.find(PODS, Pod, (task.namespace, task.name))
-
     # --- what the watches tell ---------------------------------------------------------------------------------
 
     def touched(self, resource: Resource, obj: Object) -> None:
@@ -166,6 +165,7 @@ class Errands:
     def forget(self, resource: Resource, obj: Object) -> None:
         """An object is gone."""
         self._retries.forget(obj.uid)
+        self._doubts.pop(obj.uid, None)
         self._nominating.discard(obj.uid)
         self._volumes.touched(resource, obj)
 
@@ -205,7 +205,7 @@ class Errands:
     def _bind_answered(self, id: str, task: Task | None, error: Exception | None, now: float) -> None:
         result = outcome(error)
         self._binding -= 1
-        self._tally.bind_answered(task, result, now)
+        self._tally.bind_answered(task, result, error, now)
         if task is not None and result is Outcome.DONE:
             self._voice.bound(task, now)
         if task is None or id not in self._world.sent:
@@ -214,14 +214,28 @@ class Errands:
             if task.state is State.BINDING:
                 self._cluster.assign(task, State.BOUND, task.row)
             self._rests.succeeded(task.gang.id)
+            self._recovery.succeeded(task.gang.id)
         elif result is Outcome.UNKNOWN:
+            self._doubts[id] = str(error)
             self._send(Errand.ASK, task, effects.question(task))
         else:
-            del self._world.sent[id]
+            sent = self._world.sent.pop(id)
             if task.state is State.BINDING:
                 self._cluster.assign(task, State.PENDING, -1)
                 self._world.news.room = True
-            self._rests.leave_alone(task.gang.id, now, wanted_pause(error))
+            self._bind_failed(task, sent, str(error), now, wanted_pause(error))
+            if is_no(error) and task.gang.minimum > 1:
+                self._recovery.refused(task.gang.id, _bind_failure(task, sent, str(error)), now)
+
+    def _bind_failed(self, task: Task, sent: Bound, why: str, now: float, at_least: float = 0.0) -> None:
+        """A pod has no place after all: once more, a little later."""
+        self._leave_alone(task.gang, now, sent.plan, at_least)
+        self._voice.bind_failed(task, _bind_failure(task, sent, why), now)
+
+    def _leave_alone(self, gang: Gang, now: float, plan: str, at_least: float = 0.0) -> None:
+        """A bind of a plan has failed.  Which plan it is says all but the number of its members."""
+        plan = plan.rpartition("/")[0]
+        self._rests.leave_alone(gang.id, now, at_least, plan=plan, half_bound=is_half_bound(gang))
 
     def _question_answered(
         self, ticket: Ticket, task: Task | None, pod: Object | None, error: Exception | None, now: float
@@ -230,10 +244,11 @@ class Errands:
             return
         if isinstance(pod, Pod) and pod.uid == task.id:
             sent = self._world.sent.pop(task.id, None)
+            why = self._doubts.pop(task.id, "")
             self._world.reread(pod)
             task = self._cluster.tasks.get(pod.uid)  # it may be in another gang by now
             if sent is not None and task is not None and task.state is State.PENDING:
-                self._rests.leave_alone(task.gang.id, now)  # it was never bound: once more, a little later
+                self._bind_failed(task, sent, why, now)
         elif outcome(error) is Outcome.UNKNOWN:
             self._retries.again(ticket, now, wanted_pause(error))
         else:
@@ -241,7 +256,7 @@ class Errands:
 
     def _gone(self, task: Task) -> None:
         """The server has no such pod, and the watch has not come that far."""
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         if pod is not None and pod.uid == task.id:
             self._world.forget(PODS, pod)
             self._voice.forget(pod.uid)
@@ -259,7 +274,7 @@ class Errands:
             return
         self._retries.settled(ticket)
         self._world.leaving.discard(task.id)
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         if pod is not None and pod.uid == task.id:
             self._world.reread(pod)
             task.preemptable = False
@@ -299,10 +314,15 @@ class Errands:
         for task in tasks:
             del self._world.sent[task.id]
             self._cluster.assign(task, State.PENDING, -1)
-            pod = self._pod_of(task)
+            pod = self._world.pod_of(task)
             if pod is not None:
                 self._world.reread(pod)
         self._world.news.room = True
         self._rests.leave_alone(gang.id, now)
         if refusal is not None:
+            self._recovery.refused(gang.id, refusal, now)
             self._voice.heard([Refuse(gang.id, refusal)], now)
+
+
+def _bind_failure(task: Task, sent: Bound, why: str) -> Refusal:
+    return refuse(BIND_FAILED, pod=task.name, node=sent.node, detail=why)

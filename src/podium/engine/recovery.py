@@ -4,21 +4,28 @@ Binds of a gang are many writes.  Every one carries the plan it belongs to, and 
 so a half-bound gang can be told from the pods alone: members that existed when the plan was made still wait.  (A
 gang that was whole once and lost a member later looks different: the replacement is younger than the plan.)
 
-Such a gang goes before all others.  If its missing members find no place within a bounded time, the bound ones are
-evicted: a gang at rest has no members bound, or enough.
+Such a gang goes before all others.  If its missing members were tried and found no place, and still find none a
+bounded time later, the bound ones are evicted: a gang at rest has no members bound, or enough.  Time alone takes
+nothing away: a server that does not answer says nothing about places.
+
+There is one exception.  A pod that no controller would create again is never deleted here: its gang keeps what it
+has, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 import msgspec
 
+from podium.core.decisions import Bind, Decision, Refuse
 from podium.core.model import HOLDING, Gang, State
 from podium.kube.times import parse_time
 from podium.kube.wire import Pod, condition
+from podium.reasons import FAILED, HALF_BOUND, Refusal, refuse
 
-PATIENCE = 30.0  # seconds that a half-bound gang may hold its places
+PATIENCE = 30.0  # seconds that a half-bound gang may hold its places after its other members found none
+GIVEN_UP = "could not be made whole"  # what its members are told then
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -71,29 +78,94 @@ def is_torn(gang: Gang, plans: Mapping[str, Plan]) -> bool:
     return any(task.state is State.PENDING and task.created <= last for task in gang.tasks.values())
 
 
+def is_half_bound(gang: Gang) -> bool:
+    """Whether a gang has, or may have, a part of the places that it needs."""
+    return gang.ready < gang.minimum and gang.count(HOLDING) > 0
+
+
+def would_come_again(pod: Pod | None) -> bool:
+    """Whether somebody creates a pod anew when it is deleted.  Those of a node are the node's own."""
+    owner = pod.metadata.controller if pod is not None else None
+    return owner is not None and owner.kind != "Node"
+
+
 class Recovery:
-    """The gangs that are bound half, and since when."""
+    """The gangs that are bound half, and what became of the tries to complete them."""
 
     def __init__(self, plans: Mapping[str, Plan]) -> None:
         self._plans = plans
-        self._since: dict[str, float] = {}
+        self._torn: dict[str, None] = {}
+        self._since: dict[str, float] = {}  # the first try that was refused, when none succeeded after it
+        self._refused: dict[str, Refusal] = {}  # those whose last try was refused
+        self._kept: set[str] = set()  # those that keep what they have
 
     def __bool__(self) -> bool:
-        return bool(self._since)
+        return bool(self._torn)
 
     @property
     def gangs(self) -> Set[str]:
-        return self._since.keys()
+        return self._torn.keys()
 
-    def look(self, gangs: Mapping[str, Gang], now: float) -> None:
+    def look(self, gangs: Mapping[str, Gang]) -> None:
         """Finds them among some gangs."""
-        torn = sorted(id for id, gang in gangs.items() if is_torn(gang, self._plans))
-        self._since = {id: self._since.get(id, now) for id in torn}
+        self._torn = dict.fromkeys(sorted(id for id, gang in gangs.items() if is_torn(gang, self._plans)))
 
-    def judge(self, gangs: Mapping[str, Gang], now: float) -> Iterator[tuple[Gang, float]]:
-        """Those that are still so, each with when its time is over."""
-        for id, since in list(self._since.items()):
-            if is_torn(gangs[id], self._plans):
-                yield gangs[id], since + PATIENCE
-            else:
-                del self._since[id]
+    # --- tries -------------------------------------------------------------------------------------------------
+
+    def heard(self, decisions: Iterable[Decision], now: float) -> None:
+        """What a step of a turn decided.  That a plugin failed says nothing about places."""
+        if not self._torn and not self._refused:
+            return
+        for decision in decisions:
+            if isinstance(decision, Bind):
+                self._refused.pop(decision.gang, None)
+            elif not isinstance(decision, Refuse) or decision.gang not in self._torn:
+                continue
+            elif decision.refusal.reason != FAILED:
+                self.refused(decision.gang, decision.refusal, now)
+
+    def refused(self, gang: str, refusal: Refusal, now: float) -> None:
+        """Members were tried, and have no place: there is none, or the server does not let them have it."""
+        self._since.setdefault(gang, now)
+        self._refused[gang] = refusal
+
+    def succeeded(self, gang: str) -> None:
+        """A member was bound."""
+        if gang in self._since:
+            self._since.pop(gang)
+            self._refused.pop(gang, None)
+            self._kept.discard(gang)
+
+    def judge(self, gangs: Mapping[str, Gang]) -> Iterator[tuple[Gang, float]]:
+        """Those whose last try was refused, each with when its time is over."""
+        for id in [each for each in self._since if each not in gangs]:
+            self.succeeded(id)
+        for id in list(self._torn):
+            if not is_torn(gangs[id], self._plans):
+                del self._torn[id]
+            elif id in self._refused:
+                yield gangs[id], self._since[id] + PATIENCE
+
+    # --- gangs that keep what they have ------------------------------------------------------------------------
+
+    def keep(self, gang: Gang) -> Refusal | None:
+        """A gang keeps its places; what there is to say about it, the first time."""
+        if gang.id in self._kept:
+            return None
+        self._kept.add(gang.id)
+        return _keeping(gang, self._refused[gang.id])
+
+    def worded(self, decisions: list[Decision], gangs: Mapping[str, Gang]) -> list[Decision]:
+        """What there is to say of gangs that keep what they have says that, too."""
+        if not self._kept:
+            return decisions
+        return [
+            Refuse(each.gang, _keeping(gangs[each.gang], each.refusal), each.task)
+            if isinstance(each, Refuse) and each.gang in self._kept and each.gang in gangs
+            else each
+            for each in decisions
+        ]
+
+
+def _keeping(gang: Gang, cause: Refusal) -> Refusal:
+    return refuse(HALF_BOUND, bound=gang.count(HOLDING), need=gang.minimum, cause=cause)

@@ -17,13 +17,14 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from functools import partial
 
 from podium.core.cycle import cycle
+from podium.core.decisions import Refuse
 from podium.core.model import State
 from podium.core.profile import Profile
 from podium.core.recount import recount
 from podium.engine.attention import PACE, PATROL, Attention, Look
 from podium.engine.errands import Errands
 from podium.engine.prospects import Prospects
-from podium.engine.recovery import Recovery
+from podium.engine.recovery import GIVEN_UP, Recovery, would_come_again
 from podium.engine.rests import Rests
 from podium.engine.tally import Tally
 from podium.engine.voice import Silence, Voice
@@ -76,7 +77,7 @@ class Scheduler:
         self._plans = 0
         self._rests = Rests()
         self._torn = Recovery(world.plans)
-        self._errands = Errands(world, self._voice, self._rests, self.tally)
+        self._errands = Errands(world, self._voice, self._rests, self._torn, self.tally)
         self._check = check
         self._checked: float | None = None
 
@@ -260,7 +261,7 @@ class Scheduler:
         for gang in (active[id] for id in asked):
             heads[gang.profile] = min(heads.get(gang.profile, now), gang.created)
         names = sorted(heads, key=lambda each: (heads[each], each))
-        self._torn.look(self._cluster.accounts.split, now)
+        self._torn.look(self._cluster.accounts.split)
         if self._torn:
             others = self._cluster.gangs.keys() - (self._torn.gangs - self._rests.gangs)
             for name in names:
@@ -279,15 +280,23 @@ class Scheduler:
             self._errands.carry_out(decisions, profile, self._plans, now)
             self.tally.decided(decisions, self._cluster.gangs, now)
             self._attention.heard(decisions)
-            self._voice.heard(decisions, now)
+            self._torn.heard(decisions, now)
+            self._voice.heard(self._torn.worded(decisions, self._cluster.gangs), now)
             yield 1 + len(decisions)
 
     def _give_up_torn(self, now: float) -> None:
-        """A gang that cannot be made whole in time gives its places back."""
-        for gang, deadline in self._torn.judge(self._cluster.gangs, now):
+        """A gang that cannot be made whole in time gives its places back, if its pods would be made again."""
+        for gang, deadline in self._torn.judge(self._cluster.gangs):
             if now < deadline:
                 self._rests.wake(gang.id, deadline)
                 continue
-            for task in [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]:
+            bound = [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]
+            if not all(would_come_again(self._world.pod_of(task)) for task in bound):
+                kept = self._torn.keep(gang)
+                if kept is not None:
+                    log.warning("%s/%s: %s", gang.namespace, gang.name, kept)
+                    self._voice.heard([Refuse(gang.id, kept)], now)
+                continue
+            for task in bound:
                 self._cluster.assign(task, State.RELEASING, task.row)
-                self._errands.evict(task, f"{gang.namespace}/{gang.name} could not be made whole", now)
+                self._errands.evict(task, f"{gang.namespace}/{gang.name} {GIVEN_UP}", now)

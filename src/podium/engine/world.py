@@ -212,6 +212,10 @@ class World:
         elif resource in _STORAGE:
             self._storage_changed(obj)
 
+    def pod_of(self, task: Task) -> Pod | None:
+        """The pod of a task as it was last seen, or of another one by its name."""
+        return self.cache.find(r.PODS, Pod, (task.namespace, task.name))
+
     def _forget_profile(self, gang: str) -> None:
         """Of a gang with neither group nor members nothing is left."""
         known = self.cluster.gangs.get(gang)

@@ -2,16 +2,20 @@
 
 What each queue deserves is found by filling: what is left is split by weight among the queues that want more, each
 takes no more than it can use, and the rest is split again.
+
+Shares are among the queues of one API family.  Pods of others (those without a queue, for one) take from them what
+they hold, and nothing for what they merely wait for: they may wait for ever.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from podium.core.model import Gang, Queue, Task, TaskClass
 from podium.core.plugin import Placed, Plugin, Vote
+from podium.core.plugins.queue_tree import family_of
 from podium.core.resources import PODS
 from podium.core.session import Session
 from podium.core.shares import (
@@ -51,11 +55,13 @@ class Proportion(Plugin):
             id: real_limit(capability[id], self._ledger.total, reserved, guarantee[id]) for id in queues
         }
         requests = _requests(self._ledger)
-        self._deserved = _fill(session, self._ledger.total, self._limits, requests, guarantee)
-        accounts = session.cluster.accounts.queues
-        self._weights = {
-            id: max(1, queue.weight) for id, queue in queues.items() if id in accounts and accounts[id].gangs
-        }
+        self._deserved: dict[str, Amounts] = {}
+        self._weights: dict[str, tuple[int, int]] = {}  # of each queue, and of all that share with it
+        for family, left in _by_family(session, self._ledger).items():
+            ids = [id for id in queues if family_of(id) == family]
+            self._deserved |= _fill(session, ids, left, self._limits, requests, guarantee)
+            weights = sum(_weight(session, id) for id in _sharing(session, ids))
+            self._weights |= {id: (_weight(session, id), weights) for id in ids}
         self._bounds = {id: _bound(self._deserved[id], self._limits[id]) for id in queues}
         self._admissions = Admissions(session, self._ledger)
 
@@ -85,8 +91,7 @@ class Proportion(Plugin):
             self._limits[id],
             self._share(queue),
             self.overused(queue),
-            self._weights.get(id, 0),
-            sum(self._weights.values()),
+            *self._weights[id],
         )
 
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
@@ -98,9 +103,11 @@ class Proportion(Plugin):
             return None
         limit, most = float(bound[column]), float(self._limits[queue.id][column])
         kind = Bound.SHARE
+        weight, weights = self._weights[queue.id]
         if limit >= most - TOLERANCE:
             kind = binding(most, float(self._capability[queue.id][column]), float(self._ledger.total[column]))
-        weight, weights = self._weights.get(queue.id, 0), sum(self._weights.values())
+        elif weight >= weights:
+            kind = Bound.LEFT
         need = request.amount(column)
         return over_limit(queue, self._names[column], need, float(held[column]), limit, kind, weight, weights)
 
@@ -148,19 +155,41 @@ def _requests(ledger: Ledger) -> dict[str, Amounts]:
     return {id: held + waiting[id] for id, held in ledger.queues.items()}
 
 
+def _by_family(session: Session, ledger: Ledger) -> dict[str, Amounts]:
+    """What the others leave of the whole to each family of queues."""
+    held = {family_of(id): np.zeros(ledger.width) for id in session.queues}
+    for id, account in session.cluster.accounts.queues.items():
+        family = held.setdefault(family_of(id), np.zeros(ledger.width))
+        for column, amount in account.held.items():
+            if column < ledger.width:
+                family[column] += amount
+    everything = sum(held.values(), np.zeros(ledger.width))
+    return {family: np.maximum(ledger.total - (everything - own), 0) for family, own in held.items()}
+
+
+def _sharing(session: Session, ids: Iterable[str]) -> set[str]:
+    """The queues that have a part in what is shared: those with gangs."""
+    accounts = session.cluster.accounts.queues
+    return {id for id in ids if id in accounts and accounts[id].gangs}
+
+
+def _weight(session: Session, id: str) -> int:
+    return max(1, session.queues[id].weight)
+
+
 def _fill(
     session: Session,
+    ids: Sequence[str],
     total: Amounts,
     limits: dict[str, Amounts],
     requests: dict[str, Amounts],
     guarantees: dict[str, Amounts],
 ) -> dict[str, Amounts]:
-    """What each queue deserves.  One without gangs has no part in it, but what it is guaranteed is kept for it."""
-    accounts = session.cluster.accounts.queues
-    deserved = {id: np.zeros(len(total)) for id in session.queues}
-    weight = {id: max(1, queue.weight) for id, queue in session.queues.items()}
-    unmet = {id for id in session.queues if id in accounts and accounts[id].gangs}
-    kept = sum((guarantees[id] for id in session.queues if id not in unmet), np.zeros(len(total)))
+    """What each of some queues deserves.  One without gangs has no part in it, but its guarantee is kept."""
+    deserved = {id: np.zeros(len(total)) for id in ids}
+    weight = {id: _weight(session, id) for id in ids}
+    unmet = _sharing(session, ids)
+    kept = sum((guarantees[id] for id in ids if id not in unmet), np.zeros(len(total)))
     remaining = np.maximum(total - kept, 0)
     while unmet:
         weights = sum(weight[id] for id in unmet)

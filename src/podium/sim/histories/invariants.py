@@ -3,12 +3,14 @@
     I1  no bind gives a node more than it has, counting everything on it that has not ended
     I2  a pod is bound once, to the node that stands on it from then on
     I3  in the scheduler's model a pod that is not bound or being bound holds nothing; one that is holds its share
-    I4  at rest a gang has no members bound, or its minimum; one that was whole may have lost some
+    I4  at rest a gang has no members bound, or its minimum; one that was whole may have lost some, and one with
+        members bound that nobody would create again may keep them, and says so
     I5  no bind gives a queue more than its capability, not counting what has to go or goes, and the sums of queues
         are those of their tasks
     I6  the model is what the objects say that the scheduler has been told; at rest, what stands in the API
     I7  with nothing more coming, the cluster comes to rest, and a scheduler that starts anew finds nothing to do
     I8  the same seed gives the same history (see `run`)
+    I9  recovery deletes no pod that nobody would create again
 
 What is expected is worked out from the API's own objects and compared with the model; nothing that the scheduler
 has summed up is used for it.  Where the model must differ for a while, it has to have a request under way that
@@ -27,11 +29,14 @@ from podium.core.model import HOLDING, ON_NODE, State, Task
 from podium.core.recount import recount
 from podium.dialects.kubernetes.translate import state_of
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, QUEUE_NAME, QUEUES
+from podium.dialects.volcano.status import UNSCHEDULABLE
 from podium.dialects.volcano.types import PodGroup, Queue
 from podium.embedded.store import Record
 from podium.engine.errands import Errand
+from podium.engine.recovery import GIVEN_UP
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
+from podium.kube.changes import Patch
 from podium.kube.pod_resources import Amounts, amounts, pod_requests
 from podium.kube.resources import NODES, PODS, Resource
 from podium.kube.wire import Node, Pod, condition
@@ -40,6 +45,7 @@ from podium.sim.histories.stage import Stage, Violation, Watcher
 from podium.sim.histories.wire import Call
 
 _FEW_PODS = 60
+KEEPING = "the bound ones keep theirs"  # what a gang says that keeps what it has
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -84,6 +90,7 @@ class Invariants(Watcher):
             self.evictions.setdefault(call.ticket.key[1], self._stage.elapsed)
         elif call.errand == Errand.MARK.value:
             self._marked.add(call.ticket.key[1])
+            self._check_given_up(call)
 
     def written(self, resource: Resource, record: Record, gone: bool) -> None:
         if resource != PODS:
@@ -100,6 +107,17 @@ class Invariants(Watcher):
         self._homes[pod.uid] = node
         if self.binds[pod.uid]:
             self._bound(pod)
+
+    def _check_given_up(self, call: Call) -> None:
+        """I9: the mark of a pod says for what it goes."""
+        change = call.ticket.change
+        assert isinstance(change, Patch)
+        told = change.patch["status"]["conditions"][0]["message"]
+        pod = self._stage.pods.get((change.namespace, change.name))
+        if pod is None or pod.uid != change.uid or pod.metadata.controller is not None:
+            return
+        if told.endswith(GIVEN_UP):
+            self._fail("I9", f"{pod.name} has no controller and is given up: {told}")
 
     def _bound(self, pod: Pod) -> None:
         """A bind of the scheduler's has been carried out."""
@@ -233,8 +251,14 @@ class Invariants(Watcher):
             if not 0 < bound < minimum:
                 continue
             evicted = any(pod_uid in self.evictions for pod_uid in self._uids_of(group.name))
-            if group.name not in self._whole or evicted:
+            if (group.name not in self._whole or evicted) and not self._keeps(group):
                 self._fail("I4", f"{group.name} has {bound} of at least {minimum} members bound at rest")
+
+    def _keeps(self, group: PodGroup) -> bool:
+        """Whether a group has members bound that nobody would create again, and says that it keeps them."""
+        lone = any(_holds(pod) and pod.metadata.controller is None for pod in self._members(group.name))
+        said = next((each for each in group.status.conditions or () if each.type == UNSCHEDULABLE), None)
+        return lone and said is not None and said.status == "True" and KEEPING in said.message
 
     def _check_room(self) -> None:
         """Nobody waits beside room: what is missing of a gang would find places, one after the other, by hand.

@@ -38,6 +38,7 @@ class Ask(msgspec.Struct, frozen=True):
     annotations: Mapping[str, str] = {}
     finalizers: tuple[str, ...] = ()
     leaving: float = 0.0  # seconds that it takes to obey when it is told to go
+    owner: str = ""  # the controller of pods that are not made by one of the cluster's own
 
 
 # --- objects -------------------------------------------------------------------------------
@@ -88,6 +89,9 @@ def template(ask: Ask, **annotations: str) -> Document:
         "annotations": {**script, **ask.annotations, **annotations},
         "finalizers": list(ask.finalizers),
     }
+    if ask.owner:
+        owner = {"apiVersion": "example.com/v1", "kind": "Trainer", "name": ask.owner, "uid": ask.owner}
+        metadata["ownerReferences"] = [{**owner, "controller": True}]
     spec: Document = {
         "schedulerName": ask.scheduler,
         "restartPolicy": "Never",
