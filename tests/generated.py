@@ -1,4 +1,4 @@
-"""Parts of the documentation that are made from the code: hooks, every argument with its test, and pictures.
+"""Parts of the documentation that are made from the code: hooks, reasons, every argument with its test, pictures.
 
     python -m tests.generated    writes them
 
@@ -17,12 +17,14 @@ from pathlib import Path
 
 import yaml
 
+from podium import reasons
 from podium.cli.main import run as podium
 from podium.core.actions import BUILT_IN as ACTIONS
 from podium.core.arguments import Argument
 from podium.core.hooks import HOOKS, OFF_BY_DEFAULT, SWITCHES, Hook
 from podium.core.plugin import Plugin
 from podium.core.plugins import BUILT_IN as PLUGINS
+from podium.reasons import Reason
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -192,7 +194,34 @@ def pictures() -> dict[str, str]:
         return {file.name: file.read_text() for file in sorted(Path(directory).glob("*.svg"))}
 
 
-PAGES = {"hooks.md": hooks_page, "arguments.md": arguments_page}
+# --- reasons -----------------------------------------------------------------------------------------------------
+
+
+def reasons_page() -> str:
+    """Every reason for which something waits, in alphabetical order."""
+    lines = [
+        "# Reasons",
+        "",
+        "<!-- made by python -m tests.generated from podium.reasons -->",
+        "",
+        "Everything that a pod, a group or a queue can be told. The sentence stands in conditions and events, the",
+        "code in `podium_refusals_total`. What can lift it is what the scheduler waits for: nothing else makes it",
+        "look at the pod again, but for a look at everything now and then.",
+        "",
+        "| code | sentence | what helps | lifted by |",
+        "|---|---|---|---|",
+    ]
+    for reason in sorted((each for each in vars(reasons).values() if isinstance(each, Reason)), key=_code):
+        lifts = ", ".join(sorted(lift.value for lift in reason.lifts))
+        lines.append(f"| `{reason.code}` | {reason.sentence} | {reason.hint} | {lifts} |")
+    return "\n".join(lines) + "\n"
+
+
+def _code(reason: Reason[...]) -> str:
+    return reason.code
+
+
+PAGES = {"hooks.md": hooks_page, "arguments.md": arguments_page, "reasons.md": reasons_page}
 
 if __name__ == "__main__":
     for name, make in PAGES.items():

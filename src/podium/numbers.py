@@ -75,6 +75,14 @@ class VolumeWait(Numbers, frozen=True):
     detail: str
 
 
+class BindAnswer(Numbers, frozen=True):
+    MOVING = ("node", "detail")
+
+    pod: str
+    node: str
+    detail: str
+
+
 class DevicesWanted(Numbers, frozen=True):
     """Some whole devices, or a share of one in thousandths; of certain models, or of any."""
 
@@ -127,6 +135,7 @@ class Bound(Enum):
 
     SHARE = "share"  # by weight among the queues that want something
     CAPABILITY = "capability"  # its own number
+    LEFT = "left"  # nobody shares with it, and this is what is in nobody else's hands
     LIMIT = "limit"  # what the queues above it, and guarantees of others, leave it
     CLUSTER = "cluster"  # there is no more
 
@@ -155,6 +164,8 @@ class QueueUse(Numbers, frozen=True):
         limit, holds, need = (shown(self.resource, each) for each in (self.limit, self.holds, self.need))
         if self.bound is Bound.CLUSTER:
             use = f"{who} {holds} of the {limit} {self.resource} that the cluster has"
+        elif self.bound is Bound.LEFT:
+            use = f"{who} {holds} of the {limit} {self.resource} that others leave"
         else:
             use = f"{who} {holds} of {its} {self.bound.value} of {limit} {self.resource}"
         if self.bound is Bound.SHARE and self.weights:
@@ -348,6 +359,20 @@ class Incomplete(Numbers, frozen=True):
         return {"never": never, "placed": self.placed, "need": self.need, "cause": self.cause}
 
 
+class HalfBound(Numbers, frozen=True):
+    """A gang of which some are bound, and why not the others."""
+
+    bound: int
+    need: int
+    cause: Refusal
+
+    def lifts(self, own: frozenset[Lift]) -> frozenset[Lift]:
+        return self.cause.lifts
+
+    def shape(self) -> Hashable:
+        return self.cause.shape
+
+
 # --- amounts ---------------------------------------------------------------------------------------------------
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -364,30 +389,6 @@ def shown(name: str, amount: float) -> str:
     while abs(value) >= 1024 and step < len(_BINARY) - 1:
         value, step = value / 1024, step + 1
     return f"{value:.4g}{_BINARY[step]}"
-
-
-class HalfBound(Numbers, frozen=True):
-    """A gang of which some members are bound, and why the others are not."""
-
-    bound: int
-    need: int
-    cause: Refusal
-
-    def lifts(self, own: frozenset[Lift]) -> frozenset[Lift]:
-        return self.cause.lifts
-
-    def shape(self) -> Hashable:
-        return self.cause.shape
-
-
-class BindAnswer(Numbers, frozen=True):
-    """A bind that the API server refused, and what it said."""
-
-    MOVING = ("pod", "node")
-
-    pod: str
-    node: str
-    detail: str
 
 
 class Partners(Numbers, frozen=True):

@@ -333,11 +333,11 @@ HELD = Reason(
     "see why the others wait",
     Lift.ROOM,
 )
-BIND_REFUSED = Reason(
-    "BindRefused",
+BIND_FAILED = Reason(
+    "BindFailed",
     BindAnswer,
-    "the API server refused to bind {pod} to {node}: {detail}",
-    "see what the server minds; the pod is tried again",
+    "{pod} could not be bound to {node}: {detail}",
+    "see what the API server minds; the pod is tried again",
     Lift.TIME,
 )
 NOT_ADMITTED = Reason(
@@ -350,8 +350,8 @@ NOT_ADMITTED = Reason(
 )
 ADMISSION_FULL = Reason(
     "AdmissionFull",
-    QueueName,
-    "not admitted: what queue {queue} may use, and what was admitted before, leave no room for its minimum",
+    QueueUse,
+    "not admitted: {use}, with what was admitted before, and {need} more would be too much",
     "wait for those before it, raise the queue's limit, or lower the minimum",
     Lift.ROOM,
     Lift.QUEUE,

@@ -92,8 +92,17 @@ class Refusal(msgspec.Struct, frozen=True):
         """The same as long as only numbers move."""
         return self.reason.code, self.numbers.shape()
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """What it says; raises if the reason's sentence has no use for the numbers."""
         return self.reason.sentence.format_map(self.numbers.words())
+
+    def __str__(self) -> str:
+        try:
+            return self.sentence
+        except Exception:
+            # A reason of somebody's own code may not fit its numbers: that must not stop whoever prints it.
+            return self.reason.sentence
 
 
 def refuse(reason: Reason[P], *args: P.args, **kwargs: P.kwargs) -> Refusal:

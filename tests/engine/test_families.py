@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.engine.stage import PROFILE, Stage
@@ -11,7 +13,7 @@ CAPACITY = PROFILE.replace("proportion", "capacity")
 TREE = CAPACITY.replace("name: capacity", "name: capacity\n    enableHierarchy: true")
 
 
-def gpus(count: int) -> dict[str, object]:
+def gpus(count: int) -> dict[str, Any]:
     amounts = {"cpu": "1", GPU: str(count)}
     resources = {"requests": amounts, "limits": amounts}
     return {"containers": [{"name": "main", "image": "app:1", "resources": resources}]}
@@ -36,7 +38,7 @@ def gang(stage: Stage, name: str, members: int) -> None:
 def test_what_others_merely_wait_for_takes_nothing_from_a_gang(stage: Stage, count: int) -> None:
     """Pods of another scheduler name, without a queue, that can never run."""
     for number in range(count):
-        nowhere = {"nodeSelector": {"no": "where"}, "schedulerName": "default-scheduler"}
+        nowhere: dict[str, Any] = {"nodeSelector": {"no": "where"}, "schedulerName": "default-scheduler"}
         stage.pod(f"never-{number}", **gpus(8), **nowhere)
     stage.settle()
     gang(stage, "g", 60)

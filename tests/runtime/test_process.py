@@ -14,6 +14,9 @@ import pytest
 
 from podium.dialects import speaking
 from podium.dialects.volcano.names import COMMANDS
+from podium.embedded.exchange import refusal
+from podium.engine.scheduler import Scheduler
+from podium.errors import ApiError
 from podium.kube.lease import Terms
 from podium.kube.resources import EVENTS, LEASES
 from podium.kube.transport import Request, Response, Transport
@@ -102,6 +105,82 @@ async def test_it_creates_the_default_queues_and_schedules(cluster: Cluster) -> 
         assert {name: spec["reclaimable"] for name, spec in queues.items()} == {"root": False, "default": True}
     lease = await cluster.client.get(LEASES, "kube-system", "podium-scheduler")
     assert lease["spec"]["holderIdentity"] == ""
+
+
+async def test_a_scheduler_that_fails_is_started_anew(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns = Scheduler._begin_turn
+    bugs = [ValueError("a bug"), ValueError("another one")]
+
+    def broken(scheduler: Scheduler, now: float) -> None:
+        if bugs and scheduler.world.cluster.tasks:
+            raise bugs.pop()
+        turns(scheduler, now)
+
+    monkeypatch.setattr(Scheduler, "_begin_turn", broken)
+    monkeypatch.setattr("podium.runtime.scheduling.FIRST_PAUSE", 0.1)
+    running = Running(cluster.transport)
+    running.with_scheduler()
+    async with running.going():
+        await cluster.pod("a")
+
+        async def bound() -> bool:
+            return len(await cluster.placed()) == 1
+
+        await until(bound)
+    assert not bugs
+    assert sum("it is started anew" in record.message for record in caplog.records) == 2
+
+
+class NoBinds:
+    """The account may do everything but bind pods, for a while."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.on = True
+        self._transport = transport
+        self.stream = transport.stream
+
+    async def request(self, request: Request, *, timeout: float = 30.0) -> Response:
+        if not self.on or not request.path.endswith("/binding"):
+            return await self._transport.request(request, timeout=timeout)
+        told = 'pods "a" is forbidden: User "u" cannot create resource "pods/binding" in API group ""'
+        return refusal(ApiError(403, "Forbidden", told))
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+async def test_binds_that_are_refused_are_told_everywhere(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    transport = NoBinds(cluster.transport)
+    running = Running(transport)
+    running.with_scheduler()
+    await cluster.group("g", 2)
+    for name in ("a", "b"):
+        await cluster.pod(name, **{"scheduling.k8s.io/group-name": "g"})
+    async with running.going():
+
+        async def told() -> bool:
+            events = await cluster.client.list(EVENTS, "default")
+            failed = [each for each in events if each["reason"] == "FailedScheduling"]
+            about = {each["involvedObject"]["name"] for each in failed if "cannot create" in each["message"]}
+            return about == {"a", "b"}
+
+        await until(told)
+        assert 'cannot create resource "pods/binding"' in await cluster.message("a")
+        assert "no pod can be bound" in running.process.unready()
+        assert b'podium_bind_failures_total{reason="Forbidden"}' in running.metrics.text()
+        said = [each.message for each in caplog.records if "could not be bound to node-0" in each.message]
+        assert len(said) == 1, "the first time"
+        transport.on = False
+
+        async def bound() -> bool:
+            return len(await cluster.placed()) == 2
+
+        await until(bound, 20)
+        assert running.process.unready() == ""
 
 
 async def test_one_that_stands_by_is_ready_and_writes_nothing(cluster: Cluster) -> None:

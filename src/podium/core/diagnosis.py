@@ -42,6 +42,7 @@ Mask = NDArray[np.bool_]
 
 
 _FOR_GOOD = frozenset({Lift.NODES})
+_ROOM = (Bound.CLUSTER, Bound.LEFT)  # what binds a queue where nothing but room does
 
 
 def diagnose(session: Session, task: Task) -> Refusal:
@@ -165,7 +166,7 @@ def queue_refusal(session: Session, queue: Queue, task: Task) -> Refusal:
     if refusal is None:
         return overuse(session, queue)([task])  # whoever leaves no room without saying why is not asked for ever
     use = refusal.numbers
-    if isinstance(use, QueueUse) and use.bound is Bound.CLUSTER and not session.candidates(task).choose([task]):
+    if isinstance(use, QueueUse) and use.bound in _ROOM and not session.candidates(task).choose([task]):
         return diagnose(session, task)
     return refusal
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import traceback
 
+from podium.core.answers import WrongAnswer
 from podium.core.decisions import Failure
 from podium.core.plugin import Plugin
 
@@ -18,13 +19,16 @@ _LONGEST = 200  # of the exception's own words in a refusal; the log has all of 
 def failure_of(error: Exception, action: str) -> Failure:
     """An exception as a decision: the plugin that raised it, or else the action that was running."""
     told = " ".join(str(error).split())
-    sentence = f"{type(error).__name__}: {told}" if told else type(error).__name__
+    name = "wrong answer" if isinstance(error, WrongAnswer) else type(error).__name__
+    sentence = f"{name}: {told}" if told else name
     trace = "".join(traceback.format_exception(error))
     return Failure(_culprit(error) or f"action {action}", sentence[:_LONGEST], trace)
 
 
 def _culprit(error: Exception) -> str | None:
     """The outermost hook on the way to the exception."""
+    if isinstance(error, WrongAnswer):
+        return error.who
     for frame, _ in traceback.walk_tb(error.__traceback__):
         owner = frame.f_locals.get("self")
         if isinstance(owner, Plugin):

@@ -61,6 +61,7 @@ HOOKS: dict[str, Hook] = {
         Hook("on_deallocate", Rule.TOLD, asked_by=_PLACING),
         Hook("job_valid", Rule.FIRST, asked_by=_PLACING),
         Hook("job_enqueueable", Rule.VOTES, "enableJobEnqueued", "enqueue"),
+        Hook("admission_refusal", Rule.FIRST, "enableJobEnqueued", "enqueue"),
         Hook("job_enqueued", Rule.TOLD, "enableJobEnqueued", "enqueue"),
         Hook("namespace_order", Rule.FIRST, "enableNamespaceOrder", "allocate"),
         Hook("queue_order", Rule.FIRST, "enableQueueOrder", "enqueue, allocate, reclaim, gangreclaim"),

@@ -9,7 +9,7 @@ refusal; in all cases it is told, with the plugin's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cmp_to_key
 from typing import Any
 
@@ -186,6 +186,11 @@ class Panel:
 
     def enqueueable(self, gang: Gang) -> bool:
         return self._vote("job_enqueueable", gang)
+
+    def not_enqueueable(self, gang: Gang) -> Iterator[Refusal]:
+        """Why a gang may not come in, from those who say so."""
+        told = (plugin.admission_refusal(gang) for plugin in self._all("admission_refusal"))
+        return filter(None, told)
 
     def enqueued(self, gang: Gang) -> None:
         for plugin in self._all("job_enqueued"):

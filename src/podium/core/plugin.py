@@ -115,6 +115,10 @@ class Plugin:
         """May this gang come in?  Only asked of gangs that say how much they need at least."""
         return Vote.ABSTAIN
 
+    def admission_refusal(self, gang: Gang) -> Refusal | None:
+        """Why this plugin votes against a gang's admission, with its numbers: for the diagnosis of a gang."""
+        return None
+
     def job_enqueued(self, gang: Gang) -> None:
         """This gang came in: reserve what it will need."""
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.core.answers import watch_answers
 from podium.core.budgets import Budgets
 from podium.core.candidates import Candidates
 from podium.core.cluster import Cluster
@@ -68,6 +69,8 @@ class Session(Panel):
         self._failures: set[str] = set()  # who has been told of
         self._told: set[str] = set()  # gangs that know why they wait
         self._broken: Refusal | None = None  # what ended an action early
+        for each in (entry for tier in tiers for entry in tier):
+            watch_answers(each.plugin, cluster.nodes.count)
         self._kinds = self._all("kind")
         cluster.settle()
         self.budgets = Budgets(cluster.budgets.values(), cluster.peers)
@@ -169,6 +172,8 @@ class Session(Panel):
         return np.flatnonzero(self._stamps > tick)
 
     def refuse(self, gang: Gang, refusal: Refusal, task: Task | None = None) -> None:
+        if not isinstance(refusal, Refusal):  # an action may be anybody's code
+            raise TypeError(f"want a Refusal of gang {gang.name}, got {refusal!r}")
         self._told.add(gang.id)
         self.decisions.append(Refuse(gang.id, refusal, task.id if task is not None else ""))
 

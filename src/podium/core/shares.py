@@ -7,7 +7,7 @@ itself and everything above it, and what a gang takes counts for its whole line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -20,7 +20,7 @@ from podium.core.plugin import Placed
 from podium.core.resources import CPU, LIMIT, MEMORY, PODS, Request
 from podium.core.session import Session
 from podium.numbers import Bound, QueueUse
-from podium.reasons import QUEUE_LIMIT, QUEUE_OVERUSED, Refusal
+from podium.reasons import ADMISSION_FULL, QUEUE_LIMIT, QUEUE_OVERUSED, Refusal
 
 Amounts = NDArray[np.float64]
 Lines = Mapping[str, Sequence[str]]
@@ -58,7 +58,11 @@ class Standing(msgspec.Struct, frozen=True):
     def use(self, queue: Queue, resource: str, column: int, need: float, whole: float) -> QueueUse:
         """Its share in one resource, of which the cluster has so much, for somebody who needs more."""
         holds, share = float(self.held[column]), float(self.deserved[column])
-        bound = Bound.CLUSTER if share >= whole - TOLERANCE else Bound.SHARE
+        bound = Bound.SHARE
+        if share >= whole - TOLERANCE:
+            bound = Bound.CLUSTER
+        elif 0 < self.weights <= self.weight:
+            bound = Bound.LEFT
         return QueueUse(called(queue), resource, need, holds, share, bound, self.weight, self.weights)
 
 
@@ -173,13 +177,33 @@ class Admissions:
 
     def fits(self, gang: Gang, limits: Mapping[str, Amounts]) -> bool:
         """Whether a gang's minimum fits every limit of its queue's line, in what it asks for."""
+        return next(self._over(gang, limits), None) is None
+
+    def _over(self, gang: Gang, limits: Mapping[str, Amounts]) -> Iterator[tuple[str, list[int]]]:
+        """The queues whose limits a gang's minimum would break, and in which resources."""
         wanted = minimum_of(self._session, gang)
         asked = wanted > 0
         for id in self._ledger.lines[gang.queue]:
-            would = wanted + self._ledger.queues[id] + self._let_in[id] - self._elastic[id]
-            if np.any(would[asked] > limits[id][asked] + TOLERANCE):
-                return False
-        return True
+            over = asked & (wanted + self._taken(id) > limits[id] + TOLERANCE)
+            if np.any(over):
+                yield id, np.flatnonzero(over).tolist()
+
+    def _taken(self, id: str) -> Amounts:
+        taken: Amounts = self._ledger.queues[id] + self._let_in[id] - self._elastic[id]
+        return taken
+
+    def refusal(self, gang: Gang, limits: Mapping[str, Amounts], queues: Mapping[str, Queue]) -> Refusal | None:
+        """Which limit a gang's minimum would break."""
+        names, wanted = self._session.cluster.dimensions.names, minimum_of(self._session, gang)
+        for id, columns in self._over(gang, limits):
+            column = min(columns, key=lambda each: names[each])
+            capability = float(capability_of(self._session, queues[id])[column])
+            limit = float(limits[id][column])
+            bound = binding(limit, capability, float(self._ledger.total[column]))
+            holds = float(self._taken(id)[column])
+            use = QueueUse(called(queues[id]), names[column], float(wanted[column]), holds, limit, bound)
+            return Refusal(ADMISSION_FULL, use)
+        return None
 
     def admit(self, gang: Gang) -> None:
         self._ledger.raise_line(self._let_in, gang.queue, minimum_of(self._session, gang))

@@ -49,7 +49,7 @@ from podium.kube.changes import Change, Patch
 from podium.kube.controller import Ticket
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, Pod
-from podium.reasons import BIND_REFUSED, Refusal, refuse
+from podium.reasons import BIND_FAILED, Refusal, refuse
 
 _MOST_REFUSALS = 5  # of an eviction, before its victim is left where it is
 
@@ -84,6 +84,7 @@ class Errands:
         self._volumes = VolumeBinder(world)
         self._retries = Retries()
         self._nominating: set[str] = set()  # tasks whose promise is being written
+        self._doubts: dict[str, str] = {}  # tasks whose binds were not answered, and why
         self._binding = 0  # binds that have not been answered
         self._out: list[Ticket] = []
 
@@ -197,6 +198,7 @@ class Errands:
     def forget(self, resource: Resource, obj: Object) -> None:
         """An object is gone."""
         self._retries.forget(obj.uid)
+        self._doubts.pop(obj.uid, None)
         self._nominating.discard(obj.uid)
         self._volumes.touched(resource, obj)
 
@@ -258,7 +260,7 @@ class Errands:
     def _bind_answered(self, id: str, task: Task | None, error: Exception | None, now: float) -> None:
         result = outcome(error)
         self._binding -= 1
-        self._tally.bind_answered(task, result, now)
+        self._tally.bind_answered(task, result, error, now)
         if task is not None and result is Outcome.DONE:
             self._voice.bound(task, now)
         if task is None or id not in self._world.sent:
@@ -269,16 +271,21 @@ class Errands:
             self._rests.succeeded(task.gang.id)
             self._recovery.succeeded(task.gang.id)
         elif result is Outcome.UNKNOWN:
+            self._doubts[id] = str(error)
             self._send(Errand.ASK, task, effects.question(task))
         else:
             sent = self._world.sent.pop(id)
             if task.state is State.BINDING:
                 self._cluster.assign(task, State.PENDING, -1)
                 self._world.news.room = True
-            self._leave_alone(task.gang, now, sent.plan, wanted_pause(error))
+            self._bind_failed(task, sent, str(error), now, wanted_pause(error))
             if is_no(error) and quorum.is_gang(task.gang):
-                refusal = refuse(BIND_REFUSED, pod=task.name, node=sent.node, detail=str(error))
-                self._recovery.refused(task.gang.id, refusal, now)
+                self._recovery.refused(task.gang.id, _bind_failure(task, sent, str(error)), now)
+
+    def _bind_failed(self, task: Task, sent: Bound, why: str, now: float, at_least: float = 0.0) -> None:
+        """A pod has no place after all: once more, a little later."""
+        self._leave_alone(task.gang, now, sent.plan, at_least)
+        self._voice.bind_failed(task, _bind_failure(task, sent, why), now)
 
     def _leave_alone(self, gang: Gang, now: float, plan: str, at_least: float = 0.0) -> None:
         """A bind of a plan has failed.  Which plan it is says all but the number of its members."""
@@ -292,10 +299,11 @@ class Errands:
             return
         if isinstance(pod, Pod) and pod.uid == task.id:
             sent = self._world.sent.pop(task.id, None)
+            why = self._doubts.pop(task.id, "")
             self._world.reread(pod)
             task = self._cluster.tasks.get(pod.uid)  # it may be in another gang by now
             if sent is not None and task is not None and task.state is State.PENDING:
-                self._leave_alone(task.gang, now, sent.plan)  # it was never bound: once more, a little later
+                self._bind_failed(task, sent, why, now)
         elif outcome(error) is Outcome.UNKNOWN:
             self._retries.again(ticket, now, wanted_pause(error))
         else:
@@ -369,3 +377,7 @@ class Errands:
         if refusal is not None:
             self._recovery.refused(gang.id, refusal, now)
             self._voice.heard([Refuse(gang.id, refusal)], now)
+
+
+def _bind_failure(task: Task, sent: Bound, why: str) -> Refusal:
+    return refuse(BIND_FAILED, pod=task.name, node=sent.node, detail=why)

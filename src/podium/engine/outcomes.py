@@ -40,6 +40,20 @@ def is_doubtful(error: Exception | None) -> bool:
     return outcome(error) is Outcome.UNKNOWN or (isinstance(error, ApiError) and error.code == 429)
 
 
+def failure_reason(error: Exception | None) -> str:
+    """In one word how a request failed."""
+    if isinstance(error, ApiError):
+        return error.reason or str(error.code)
+    return "NoAnswer"
+
+
+def may_not_bind(error: Exception | None) -> bool:
+    """Whether no bind at all will do: the account lacks the right.  A webhook's no is about one pod."""
+    if not isinstance(error, ApiError):
+        return False
+    return error.code == 401 or (error.code == 403 and "pods/binding" in str(error))
+
+
 def wanted_pause(error: Exception | None) -> float:
     """How many seconds the server has asked to be left alone for."""
     seconds = error.details.get("retryAfterSeconds") if isinstance(error, ApiError) else None

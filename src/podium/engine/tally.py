@@ -30,7 +30,7 @@ from podium.core.decisions import (
     Ungate,
 )
 from podium.core.model import Gang, Task
-from podium.engine.outcomes import Outcome
+from podium.engine.outcomes import Outcome, failure_reason, may_not_bind
 
 # Upper bounds in milliseconds: a turn takes a fraction of one, a gang may wait for an hour.
 BOUNDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 3e4, 6e4, 6e5, 3.6e6)
@@ -64,6 +64,8 @@ class Tally:
         self.turns = 0
         self.bound = 0
         self.failed: Counter[Outcome] = Counter()  # binds that were refused, or whose outcome was not known
+        self.failures: Counter[str] = Counter()  # the same by how they failed
+        self.forbidden = ""  # why no pod can be bound at all, since the last one that was
         self.victims = 0
         self.reserved = 0  # places that were held for tasks without binding them
         self.resized = 0  # sizes of elastic gangs that were changed
@@ -112,11 +114,15 @@ class Tally:
         gang = gangs.get(id)
         self.gang_latency.observe(max(0.0, now - gang.created) * 1000 if gang is not None else 0.0)
 
-    def bind_answered(self, task: Task | None, outcome: Outcome, now: float) -> None:
+    def bind_answered(self, task: Task | None, outcome: Outcome, error: Exception | None, now: float) -> None:
         if outcome is not Outcome.DONE:
             self.failed[outcome] += 1
+            self.failures[failure_reason(error)] += 1
+            if may_not_bind(error):
+                self.forbidden = str(error)
             return
         self.bound += 1
+        self.forbidden = ""
         if task is not None:
             self.task_latency.observe(max(0.0, now - task.created) * 1000)
 

@@ -49,6 +49,7 @@ REPEAT_SECONDS = 60.0
 QUEUE_SECONDS = 1.0  # between two counts of what queues hold
 AWAITED_SECONDS = 5.0  # how long the controllers may take for the group of a new pod before that is told
 GROUP_SECONDS = 1.0  # between two reports on how far the pods of groups have come
+PODS_WITH_EVENTS = 5  # of a group; all of its pods have a condition
 LONGEST_LINE = 100  # words waiting beyond which good news is no longer told
 
 COMPONENT = "podium-scheduler"
@@ -110,6 +111,8 @@ class Voice:
                     concerned[decision.gang] = None
                     phases.add(decision.gang)
                 case Bind():
+                    if self._told:
+                        self._take_back(cluster.tasks[decision.task])
                     concerned[decision.gang] = None
                 case Nominate():
                     concerned[cluster.tasks[decision.task].gang.id] = None
@@ -137,10 +140,16 @@ class Voice:
             awaited = id in phases and quorum.awaits_members(gang)  # its controller creates them when it is in
             grouped = self._speak_of_group(gang, verdict, now, at_once=awaited or id in decided)
             if verdict is not None:
-                for task in gang.tasks.values():
-                    held_back = task.gated and task.quota_gate is not QuotaGate.CLOSED
-                    if task.state is State.PENDING and not held_back and task.id not in self._world.refused:
-                        self._speak_of_pod(task, verdict.refusal, now, event=not grouped)
+                waiting = (
+                    task
+                    for task in gang.tasks.values()
+                    if task.state is State.PENDING
+                    and not (task.gated and task.quota_gate is not QuotaGate.CLOSED)
+                    and task.id not in self._world.refused
+                )
+                for number, task in enumerate(waiting):
+                    event = not grouped or number < PODS_WITH_EVENTS
+                    self._speak_of_pod(task, verdict.refusal, now, event=event)
             for task in gang.tasks.values() if gang.counts[State.RESERVED] else ():
                 if task.state is State.RESERVED and task.has_pod:
                     self._speak_of_pod(task, self._held(task), now, event=False)
@@ -200,6 +209,13 @@ class Voice:
             told = f"Successfully assigned {task.namespace}/{task.name} to {node}"
             self._event(_pod(task), NORMAL, "Scheduled", told, now)
 
+    def bind_failed(self, task: Task, refusal: Refusal, now: float) -> None:
+        """A pod could not be bound: it says so, and the log does once in a while."""
+        if now >= self._complained.get(refusal.code, float("-inf")) + REPEAT_SECONDS:
+            self._complained[refusal.code] = now
+            log.warning("%s/%s: %s; the pod is tried again", task.namespace, task.name, refusal)
+        self._speak_of_pod(task, refusal, now, event=True)
+
     def forget(self, task: str) -> None:
         self._told.pop(task, None)
         self._blamed.pop(task, None)
@@ -255,7 +271,7 @@ class Voice:
             log.error("%s failed: %s\n%s", failure.who, failure.error, failure.trace)
 
     def _speak_of_pod(self, task: Task, refusal: Refusal, now: float, *, event: bool) -> None:
-        """In a condition, on every member; in an event only where there is no group to carry it."""
+        """In a condition, on every member; in an event on all of them, or on some where a group carries it."""
         last, told = self._told.get(task.id), _Told(refusal.shape, frozenset(), refusal, now)
         if last is not None and last.stands(told):
             return
@@ -265,6 +281,11 @@ class Voice:
         self._say(effects.unschedulable(task, sentence, now, reason))
         if event:
             self._event(_pod(task), WARNING, "FailedScheduling", sentence, now)
+
+    def _take_back(self, task: Task) -> None:
+        """A pod has a place: what is still to be said about why it waits is no longer true."""
+        if self._told.pop(task.id, None) is not None:
+            self._waiting.pop((PODS.group_resource, task.namespace, task.name), None)
 
     def _speak_of_group(self, gang: Gang, verdict: Verdict | None, now: float, *, at_once: bool = False) -> bool:
         """Whether there is a group object that can carry what is to be said."""
@@ -342,6 +363,9 @@ class Silence(Voice):
         self._world.take_faults()
 
     def bound(self, task: Task, now: float) -> None:
+        return
+
+    def bind_failed(self, task: Task, refusal: Refusal, now: float) -> None:
         return
 
     def turn_ended(self, now: float) -> None:

@@ -39,6 +39,11 @@ class Metrics(Collector):
     def attach(self, scheduler: MeasuredScheduler, world: World) -> None:
         self._scheduler, self._world = scheduler, world
 
+    @property
+    def forbidden(self) -> str:
+        """Why the scheduler cannot bind any pod; "" if it can, as far as is known."""
+        return self._scheduler.tally.forbidden if self._scheduler is not None else ""
+
     def text(self) -> bytes:
         return generate_latest(self._registry)
 
@@ -164,6 +169,12 @@ def _work(scheduler: MeasuredScheduler, watch: Stopwatch) -> Iterator[Metric]:
         "Binds by what became of them.",
         ("outcome",),
         [((each.value,), tally.bound if each is Outcome.DONE else tally.failed[each]) for each in Outcome],
+    )
+    yield counter(
+        "podium_bind_failures_total",
+        "Binds that failed, by the API server's reason; NoAnswer where there was none.",
+        ("reason",),
+        [((reason,), count) for reason, count in tally.failures.items()],
     )
     yield counter(
         "podium_refusals_total",

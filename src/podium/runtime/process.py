@@ -25,6 +25,8 @@ from podium.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
+SCHEDULER = "scheduler"  # the part that binds
+
 
 class ElectionSettings(msgspec.Struct, frozen=True):
     """Where the leases are, and their terms."""
@@ -113,6 +115,8 @@ class Process:
             driver = self._metrics.drivers.get(part)
             if driver is None or not driver.synced:
                 return f"{part}: the cluster is being listed"
+            if part == SCHEDULER and self._metrics.forbidden:
+                return f"{part}: no pod can be bound: {self._metrics.forbidden}"
         return ""
 
     def _leading(self) -> dict[str, bool]:

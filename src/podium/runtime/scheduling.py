@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -18,10 +19,12 @@ from podium.kube.driver import Driver
 from podium.kube.events import NORMAL, WARNING, Recorder, Regarding
 from podium.kube.http_client import WIDTH
 from podium.kube.resources import LEASES
+from podium.kube.restarting import FIRST_PAUSE, LAST_PAUSE
 from podium.kube.transport import Transport
 from podium.runtime.driving import advice, create_objects, create_objects_when_possible, drive
 from podium.runtime.measuring import MeasuredScheduler
 from podium.runtime.metrics import Metrics
+from podium.runtime.process import SCHEDULER
 from podium.runtime.reloading import Configuration
 from podium.runtime.transports import Fenced, Limited, Timed
 
@@ -34,7 +37,10 @@ _LOOK_SECONDS = 1.0
 _VOLUME_SECONDS = 10.0
 _VOLUME_LOOK_SECONDS = 0.1
 
-PART = "scheduler"
+# A failure after so long counts as the first one.
+_WELL_SECONDS = 300.0
+
+PART = SCHEDULER
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -74,7 +80,23 @@ class SchedulerPart:
         self._told_on = Regarding(LEASES, *told_on, "")
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Lists everything afresh, and schedules until `stop` is set."""
+        """Lists everything afresh, and schedules until `stop` is set; after a bug once more, a little later."""
+        pause = FIRST_PAUSE
+        while True:
+            began = time.monotonic()
+            try:
+                await self._run(stop)
+                return
+            except Exception as error:
+                if not _is_bug(error):
+                    raise
+                pause = FIRST_PAUSE if time.monotonic() - began > _WELL_SECONDS else min(LAST_PAUSE, pause * 2)
+                log.exception("the scheduler failed; it is started anew in %g s", pause)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), pause)
+                return
+
+    async def _run(self, stop: asyncio.Event) -> None:
         scheduler, driver = self._start()
         await drive(
             driver,
@@ -132,6 +154,13 @@ class SchedulerPart:
             await Client(self._transport).carry_out(change)
         except PodiumError as error:
             log.warning("an event could not be written: %s", error)
+
+
+def _is_bug(error: BaseException) -> bool:
+    """Whether something else than the outside has failed: what that does has errors of its own."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(_is_bug(each) for each in error.exceptions)
+    return isinstance(error, Exception) and not isinstance(error, PodiumError)
 
 
 async def _until_done(scheduler: MeasuredScheduler, driver: Driver) -> None:

@@ -13,8 +13,9 @@ from podium.core.arguments import Argument
 from podium.core.decisions import GangPhase
 from podium.core.model import Gang, Phase
 from podium.core.session import Session
-from podium.core.shares import minimum_of
-from podium.reasons import ADMISSION_FULL, NOT_ADMITTED, QUEUE_BLOCKED, QUEUE_CLOSED, Refusal, refuse
+from podium.core.shares import called, minimum_of
+from podium.numbers import Bound, QueueUse
+from podium.reasons import NOT_ADMITTED, QUEUE_BLOCKED, QUEUE_CLOSED, QUEUE_STOPPED, Refusal, refuse
 
 
 class Enqueue(Action):
@@ -53,10 +54,14 @@ class Enqueue(Action):
 
 
 def _why_not(session: Session, gang: Gang) -> Refusal:
-    """What keeps a gang out, as far as it can be seen from outside of the plugins that voted against it."""
+    """What keeps a gang out: what a plugin says, or what can be seen from outside of those that voted so."""
     queue = session.queues[gang.queue]
     if not queue.open:
         return refuse(QUEUE_CLOSED, queue=queue.name or queue.id)
+    for refusal in session.not_enqueueable(gang):
+        use = refusal.numbers
+        if not (isinstance(use, QueueUse) and use.bound is Bound.CLUSTER):
+            return refusal
     nodes, wanted = session.cluster.nodes, minimum_of(session, gang)
     used = nodes.used[: nodes.count][nodes.live[: nodes.count]].sum(axis=0)[: len(wanted)]
     free = np.maximum(session.total - used, 0)
@@ -64,4 +69,4 @@ def _why_not(session: Session, gang: Gang) -> Refusal:
         name = session.cluster.dimensions.names[column]
         need, have, total = (float(amounts[column]) for amounts in (wanted, free, session.total))
         return refuse(NOT_ADMITTED, resource=name, need=need, free=have, total=total)
-    return refuse(ADMISSION_FULL, queue=queue.name or queue.id)
+    return refuse(QUEUE_STOPPED, queue=called(queue))

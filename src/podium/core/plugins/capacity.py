@@ -78,6 +78,11 @@ class Capacity(Plugin):
             return Vote.REJECT
         return Vote.PERMIT if self._admissions.fits(gang, self._limits) else Vote.REJECT
 
+    def admission_refusal(self, gang: Gang) -> Refusal | None:
+        queue = self._session.queues[gang.queue]
+        queues = self._tree.queues if self._tree is not None else self._session.queues
+        return self._closed(queue) or self._admissions.refusal(gang, self._limits, queues)
+
     def job_enqueued(self, gang: Gang) -> None:
         self._admissions.admit(gang)
 

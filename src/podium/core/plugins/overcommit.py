@@ -14,6 +14,7 @@ from podium.core.model import Gang
 from podium.core.plugin import Argument, Arguments, Plugin, Vote
 from podium.core.session import Session
 from podium.core.shares import TOLERANCE, Ledger, minimum_of
+from podium.reasons import NOT_ADMITTED, Refusal, refuse
 
 _DEFAULT = 1.2
 
@@ -33,8 +34,8 @@ class Overcommit(Plugin):
         self._session = session
         nodes = session.cluster.nodes
         width, live = len(session.total), nodes.live[: nodes.count]
-        used = nodes.used[: nodes.count][live].sum(axis=0)[:width]
-        self._idle = session.total * self._factor - used
+        self._used = nodes.used[: nodes.count][live].sum(axis=0)[:width]
+        self._idle = session.total * self._factor - self._used
         let_in = Ledger(session).summed(lambda account: account.let_in)
         self._admitted = sum(let_in.values(), np.zeros(width))
 
@@ -43,6 +44,16 @@ class Overcommit(Plugin):
         asked = wanted > 0
         fits = bool(np.all((self._admitted + wanted)[asked] <= self._idle[asked] + TOLERANCE))
         return Vote.PERMIT if fits else Vote.REJECT
+
+    def admission_refusal(self, gang: Gang) -> Refusal | None:
+        wanted, names = minimum_of(self._session, gang), self._session.cluster.dimensions.names
+        short = np.flatnonzero((wanted > 0) & (wanted > self._idle - self._admitted + TOLERANCE)).tolist()
+        if not short:
+            return None
+        column = min(short, key=lambda each: names[each])
+        need, total = float(wanted[column]), float(self._session.total[column])
+        free = max(0.0, total - float(self._used[column] + self._admitted[column]))
+        return refuse(NOT_ADMITTED, resource=names[column], need=need, free=free, total=total)
 
     def job_enqueued(self, gang: Gang) -> None:
         self._admitted += minimum_of(self._session, gang)

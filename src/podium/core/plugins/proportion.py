@@ -9,7 +9,7 @@ they hold, and nothing for what they merely wait for: they may wait for ever.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -56,21 +56,14 @@ class Proportion(Plugin):
         }
         requests = _requests(self._ledger)
         self._deserved: dict[str, Amounts] = {}
+        self._weights: dict[str, tuple[int, int]] = {}  # of each queue, and of all that share with it
         for dialect, left in _by_dialect(session, self._ledger).items():
             ids = [id for id, queue in queues.items() if queue.dialect == dialect]
             self._deserved |= _fill(session, ids, left, self._limits, requests, guarantee)
-        accounts = session.cluster.accounts.queues
-        self._weights = {
-            id: max(1, queue.weight) for id, queue in queues.items() if id in accounts and accounts[id].gangs
-        }
+            weights = sum(_weight(session, id) for id in _sharing(session, ids))
+            self._weights |= {id: (_weight(session, id), weights) for id in ids}
         self._bounds = {id: _bound(self._deserved[id], self._limits[id]) for id in queues}
         self._admissions = Admissions(session, self._ledger)
-
-    def _all_weights(self, queue: str) -> int:
-        """The sum of all weights that a queue's own is compared with."""
-        queues = self._session.queues
-        own = queues[queue].dialect
-        return sum(weight for id, weight in self._weights.items() if queues[id].dialect == own)
 
     def on_allocate(self, placed: Placed) -> None:
         self._ledger.add(placed, 1)
@@ -98,8 +91,7 @@ class Proportion(Plugin):
             self._limits[id],
             self._share(queue),
             self.overused(queue),
-            self._weights.get(id, 0),
-            self._all_weights(id),
+            *self._weights[id],
         )
 
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
@@ -111,9 +103,11 @@ class Proportion(Plugin):
             return None
         limit, most = float(bound[column]), float(self._limits[queue.id][column])
         kind = Bound.SHARE
+        weight, weights = self._weights[queue.id]
         if limit >= most - TOLERANCE:
             kind = binding(most, float(self._capability[queue.id][column]), float(self._ledger.total[column]))
-        weight, weights = self._weights.get(queue.id, 0), self._all_weights(queue.id)
+        elif weight >= weights:
+            kind = Bound.LEFT
         need = request.amount(column)
         return over_limit(queue, self._names[column], need, float(held[column]), limit, kind, weight, weights)
 
@@ -140,6 +134,9 @@ class Proportion(Plugin):
     def job_enqueueable(self, gang: Gang) -> Vote:
         fits = self._session.queues[gang.queue].open and self._admissions.fits(gang, self._limits)
         return Vote.PERMIT if fits else Vote.REJECT
+
+    def admission_refusal(self, gang: Gang) -> Refusal | None:
+        return self._admissions.refusal(gang, self._limits, self._session.queues)
 
     def job_enqueued(self, gang: Gang) -> None:
         self._admissions.admit(gang)
@@ -171,6 +168,16 @@ def _by_dialect(session: Session, ledger: Ledger) -> dict[str, Amounts]:
     return {dialect: np.maximum(ledger.total - (everything - own), 0) for dialect, own in held.items()}
 
 
+def _sharing(session: Session, ids: Iterable[str]) -> set[str]:
+    """The queues that have a part in what is shared: those with gangs."""
+    accounts = session.cluster.accounts.queues
+    return {id for id in ids if id in accounts and accounts[id].gangs}
+
+
+def _weight(session: Session, id: str) -> int:
+    return max(1, session.queues[id].weight)
+
+
 def _fill(
     session: Session,
     ids: Sequence[str],
@@ -179,11 +186,10 @@ def _fill(
     requests: dict[str, Amounts],
     guarantees: dict[str, Amounts],
 ) -> dict[str, Amounts]:
-    """What each of some queues deserves.  One without gangs has no part in it, but keeps its guarantee."""
-    accounts = session.cluster.accounts.queues
+    """What each of some queues deserves.  One without gangs has no part in it, but its guarantee is kept."""
     deserved = {id: np.zeros(len(total)) for id in ids}
-    weight = {id: max(1, session.queues[id].weight) for id in ids}
-    unmet = {id for id in ids if id in accounts and accounts[id].gangs}
+    weight = {id: _weight(session, id) for id in ids}
+    unmet = _sharing(session, ids)
     kept = sum((guarantees[id] for id in ids if id not in unmet), np.zeros(len(total)))
     remaining = np.maximum(total - kept, 0)
     while unmet:

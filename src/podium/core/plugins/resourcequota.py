@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from podium.core.model import Gang, Quota
 from podium.core.plugin import Plugin, Vote
 from podium.core.session import Session
+from podium.reasons import QUOTA, Refusal, refuse
 
 
 class ResourceQuota(Plugin):
@@ -25,14 +26,17 @@ class ResourceQuota(Plugin):
         self._admitted: dict[str, dict[str, int]] = {}
 
     def job_enqueueable(self, gang: Gang) -> Vote:
+        return Vote.PERMIT if self.admission_refusal(gang) is None else Vote.REJECT
+
+    def admission_refusal(self, gang: Gang) -> Refusal | None:
         wanted = gang.minimum_resources or {}
         admitted = self._admitted.get(gang.namespace, {})
         for quota in self._quotas.get(gang.namespace, ()):
             for name, hard in quota.hard.items():
-                amount = _amount(wanted, name)
-                if amount and amount + quota.used.get(name, 0) + _amount(admitted, name) > hard:
-                    return Vote.REJECT
-        return Vote.PERMIT
+                amount, used = _amount(wanted, name), quota.used.get(name, 0) + _amount(admitted, name)
+                if amount and amount + used > hard:
+                    return refuse(QUOTA, quota.id.rpartition("/")[2], name, amount, used, hard)
+        return None
 
     def job_enqueued(self, gang: Gang) -> None:
         admitted = self._admitted.setdefault(gang.namespace, {})
