@@ -27,11 +27,11 @@ from tests.controlplane.server import free_ports
 
 from bench.bound import watching
 from bench.population import READY_NODES, create_all, create_nodes, define_volcano
+from bench.population import VOLCANO as DIALECT
 from bench.report import Figure, Report, publish
 from bench.schedulers import QPS, VOLCANO, Scheduler, podium, running
 from bench.servers import real_server
 from podium.cli.cluster import cluster_settings
-from podium.dialects.volcano.dialect import VOLCANO as FAMILY
 from podium.dialects.volcano.job_names import JOBS
 from podium.dialects.volcano.names import QUEUES
 from podium.embedded.cluster import EmbeddedCluster
@@ -206,7 +206,7 @@ async def on_real(parts: tuple[Scheduler, ...], directory: Path, jobs: int, pods
     with real_server(directory, READY_NODES) as server, ExitStack() as stack:
         transport = HttpTransport(resolve(server.kubeconfig))
         await define_volcano(transport)
-        rest = [each for each in FAMILY.documents() if each["spec"]["group"] != QUEUES.group]
+        rest = [each for each in DIALECT.documents() if each["spec"]["group"] != QUEUES.group]
         await create_all(transport, CUSTOMRESOURCEDEFINITIONS, rest)
         await create_nodes(transport, nodes, lambda number: 0)
         started = [stack.enter_context(running(each, server.kubeconfig, directory)) for each in (KUBELETS, *parts)]

@@ -13,12 +13,13 @@ import msgspec
 import yaml
 
 from bench.pods import pod
-from podium.dialects.volcano.dialect import VOLCANO
+from podium.dialects import DIALECTS
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.kube.client import Client
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, NODES, PODS, Resource
 from podium.kube.transport import Request, Transport
 
+VOLCANO = next(each for each in DIALECTS if each.name == "volcano")
 NAMESPACE = "default"
 GROUP = "scheduling.k8s.io/group-name"
 CLIENTS = 32

@@ -75,14 +75,6 @@ class VolumeWait(Numbers, frozen=True):
     detail: str
 
 
-class BindAnswer(Numbers, frozen=True):
-    MOVING = ("node", "detail")
-
-    pod: str
-    node: str
-    detail: str
-
-
 class DevicesWanted(Numbers, frozen=True):
     """Some whole devices, or a share of one in thousandths; of certain models, or of any."""
 
@@ -360,7 +352,7 @@ class Incomplete(Numbers, frozen=True):
 
 
 class HalfBound(Numbers, frozen=True):
-    """A gang of which some are bound, and why not the others."""
+    """A gang of which some members are bound, and why the others are not."""
 
     bound: int
     need: int
@@ -371,6 +363,34 @@ class HalfBound(Numbers, frozen=True):
 
     def shape(self) -> Hashable:
         return self.cause.shape
+
+
+class BindAnswer(Numbers, frozen=True):
+    """A bind that the API server refused, and what it said."""
+
+    MOVING = ("pod", "node", "detail")
+
+    pod: str
+    node: str
+    detail: str
+
+
+class Partners(Numbers, frozen=True):
+    """The gangs that start together with one and cannot yet."""
+
+    awaited: tuple[str, ...]
+
+    def words(self) -> dict[str, Any]:
+        return {"awaited": ", ".join(self.awaited)}
+
+
+class HeldPlace(Numbers, frozen=True):
+    """A place that is held for a gang which is not whole yet."""
+
+    node: str
+    gang: str
+    placed: int
+    need: int
 
 
 # --- amounts ---------------------------------------------------------------------------------------------------

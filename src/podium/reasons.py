@@ -17,9 +17,11 @@ from podium.numbers import (
     DevicesWanted,
     Group,
     HalfBound,
+    HeldPlace,
     Incomplete,
     Members,
     Nothing,
+    Partners,
     Places,
     Ports,
     QueueAmount,
@@ -324,6 +326,13 @@ HALF_BOUND = Reason(
     "make room for the others, or delete the pods",
     Lift.ROOM,
 )
+HELD = Reason(
+    "WaitingForGang",
+    HeldPlace,
+    "held on {node} for gang {gang}: {placed} of {need}",
+    "see why the others wait",
+    Lift.ROOM,
+)
 BIND_FAILED = Reason(
     "BindFailed",
     BindAnswer,
@@ -372,6 +381,23 @@ TWO_GANGS = Reason(
     "it belongs to {first} and to {second}, and can be in one group only",
     "leave one of the two out",
     Lift.SPEC,
+)
+TWO_QUEUES = Reason(
+    "AmbiguousQueue",
+    TwoGroups,
+    "it names {first} and {second}, and can be in one queue only",
+    "leave one of the two out",
+    Lift.SPEC,
+)
+GROUP_INCOMPLETE = Reason(
+    "GangGroupIncomplete",
+    Partners,
+    "it starts together with {awaited}, which cannot start yet",
+    "see why those wait",
+    Lift.ROOM,
+)
+NODE_OWNED = Reason(
+    "NodeOwned", QueueName, "node(s) belonged to queue {queue}", "name that queue, or add nodes", Lift.NODES
 )
 NO_GANG = Reason("GroupMissing", Group, "{group} does not exist", "create it", Lift.MEMBERS)
 GROUP_AWAITED = Reason(

@@ -11,7 +11,8 @@ import yaml
 from rich.console import Console
 
 from podium.cli.examples import example_documents
-from podium.cli.progress import Display, Picture, PodRow, State, Workload, describe
+from podium.cli.progress import Display, Picture, PodRow, Workload, describe
+from podium.dialects.dialect import State
 from podium.dialects.volcano.job_names import JOBS as VOLCANO_JOBS
 from podium.errors import UsageError
 from podium.kube.resources import CONFIGMAPS, DEPLOYMENTS, JOBS

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.dialects.volcano import job_plan
 from podium.dialects.volcano.names import PODGROUPS
+from podium.kube import job_members
 from podium.kube.changes import Patch
 from podium.kube.resources import NAMESPACES
 from podium.kube.times import format_time
@@ -151,7 +151,7 @@ def test_the_pods_of_the_gang_are_made_first() -> None:
 
 def test_no_more_pods_are_made_than_find_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the replicas, so many wait beyond the gang; a pod with a node makes room for the next."""
-    monkeypatch.setattr(job_plan, "MOST_WAITING", 2)
+    monkeypatch.setattr(job_members, "MOST_WAITING", 2)
     stage = Stage(task("a", 1000, minAvailable=3), phase="Pending", minAvailable=3)
     stage.group("Inqueue")
     assert stage.look().created == ["a-0", "a-1", "a-2"]

@@ -19,8 +19,7 @@ import msgspec
 
 from podium import reasons
 from podium.core.model import Phase
-from podium.dialects.kubernetes.policies import NAMESPACE_WEIGHT
-from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, PREEMPTABLE, QUEUES, TASK_SPEC
+from podium.dialects.volcano.names import GROUP_NAME, NAMESPACE_WEIGHT, PODGROUPS, PREEMPTABLE, QUEUES, TASK_SPEC
 from podium.kube.resources import NODES, PODS, PRIORITYCLASSES, RESOURCEQUOTAS, Resource
 from podium.kube.times import format_time
 from podium.reasons import Reason

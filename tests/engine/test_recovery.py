@@ -180,7 +180,7 @@ def test_a_plugin_that_fails_takes_nothing_away(stage: Stage) -> None:
     half_bound(stage, OWNER)
     stage.settle(5)
     recovery = Recovery(stage.world.plans)
-    recovery.look(stage.world.cluster.accounts.split)
+    recovery.look(stage.world.cluster.accounts.split, {}, stage.world.cluster.gangs.get)
     (id,) = recovery.gangs
     recovery.heard([Refuse(id, refuse(FAILED, who="plugin x", error="bug"))], 0.0)
     assert not list(recovery.judge(stage.world.cluster.gangs))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.dialects.volcano.dialect import VOLCANO
+from podium.dialects import DIALECTS
 from podium.dialects.volcano.names import QUEUES
 from podium.kube.changes import Create, Delete
 from podium.kube.controller import Ticket
@@ -42,7 +42,7 @@ class Replay(Bare):
         self._events: list[Document] = []
         self._objects = list(objects_of(table, self.now - NOW))
         named = {put.name for put in self._objects if put.resource == QUEUES}
-        for document in VOLCANO.objects:
+        for document in (each for dialect in DIALECTS for each in dialect.objects):
             if document["metadata"]["name"] not in named:  # the scheduler makes those that are missing
                 self.put(QUEUES, document)
         for put in self._objects:

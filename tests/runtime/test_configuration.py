@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.dialects.volcano.names import GROUPING
+from podium.dialects import built_in_profiles
 from podium.errors import UsageError
 from podium.runtime.configuration import default_profiles, embedded_profiles, load_profiles
 
@@ -73,4 +73,4 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, text: str, sentence
 
 def test_jobs_know_who_looks_at_their_groups() -> None:
     """A Job waits for a word of these about its group, and for nobody else's."""
-    assert default_profiles().keys() == GROUPING
+    assert default_profiles().keys() == built_in_profiles().keys() == {"podium", "podium-gpu", "volcano"}

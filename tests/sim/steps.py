@@ -22,16 +22,18 @@ from podium.core.profile import Profile, read_profile
 from podium.dialects import DIALECTS
 from podium.dialects.dialect import views_of
 from podium.dialects.volcano.names import GROUP_NAME
+from podium.dialects.volcano.workloads import job as volcano_job
+from podium.dialects.workloads import Ask
 from podium.embedded.cluster import EmbeddedCluster, Settings
 from podium.embedded.identities import CountedIdentities
 from podium.embedded.nodes.node_status import FAIL
-from podium.embedded.nodes.script import RUN_SECONDS
 from podium.embedded.nodes.shapes import Shape, node_documents
 from podium.errors import ApiError
 from podium.kube.changes import Change, Create, Delete, Patch
 from podium.kube.client import Client
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
+from podium.kube.pod_script import RUN_SECONDS
 from podium.kube.resources import NODES, PODS, Resource
 from podium.runtime.configuration import default_profiles
 from podium.runtime.metrics import Metrics
@@ -124,7 +126,7 @@ def documents(step: Step, scheduler: str) -> list[Document]:
         found += made
     for name, given in step.vcjobs.items():
         given = dict(given)
-        found.append(p.volcano_job(name, given.pop("tasks"), _ask_last(given, scheduler), given.get("min")))
+        found.append(volcano_job(name, given.pop("tasks"), _ask_last(given, scheduler), given.get("min")))
     for name, given in step.pods.items():
         given = dict(given)
         group = given.pop("group", "")
@@ -132,13 +134,13 @@ def documents(step: Step, scheduler: str) -> list[Document]:
     return found
 
 
-def _ask_last(given: Document, scheduler: str) -> p.Ask:
+def _ask_last(given: Document, scheduler: str) -> Ask:
     return _ask({key: value for key, value in given.items() if key != "min"}, scheduler)
 
 
-def _ask(given: Document, scheduler: str) -> p.Ask:
+def _ask(given: Document, scheduler: str) -> Ask:
     """Pods run until they are told to finish."""
-    return msgspec.convert({"seconds": None, "scheduler": scheduler, **given}, p.Ask)
+    return msgspec.convert({"seconds": None, "scheduler": scheduler, **given}, Ask)
 
 
 def changes(

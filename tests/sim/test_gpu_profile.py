@@ -7,8 +7,8 @@ from typing import Any
 from podium.dialects import DIALECTS
 from podium.dialects.kubernetes.devices import GPU_INDEX, GPU_MILLI, SHARING
 from podium.dialects.volcano.names import GROUP_NAME
-from podium.embedded.nodes.script import RUN_SECONDS
 from podium.embedded.nodes.shapes import Shape, node_documents
+from podium.kube.pod_script import RUN_SECONDS
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, Pod
 from podium.runtime.configuration import default_profiles

@@ -45,15 +45,16 @@ async def _tour(cluster: EmbeddedCluster, stop: asyncio.Event, timeout: float) -
     import asyncio
     import time
 
-    from podium.cli.examples import TOUR, example_documents
+    from podium.cli.examples import tour
     from podium.cli.exits import DONE, FAILED, TIMED_OUT
-    from podium.cli.progress import Display, State, observe
+    from podium.cli.progress import Display, observe
+    from podium.dialects.dialect import State
     from podium.kube.client import Client
 
     client = Client(cluster.transport)
     click.echo(f"a cluster of {cluster.node_count} simulated nodes with {GPUS} GPUs each runs at {cluster.url}")
     workloads = []
-    for document in (each for folder, pattern in TOUR for each in example_documents(folder, pattern)):
+    for document in tour():
         group, _, version = document["apiVersion"].rpartition("/")
         resource = (await client.find(".".join(filter(None, (document["kind"], version, group)))))[0]
         await client.create(resource, "default", document)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.dialects import DIALECTS
+from podium.dialects import speaking
 from podium.dialects.dialect import Dialect
 from podium.errors import UsageError
 from podium.kube.admission import Hook
@@ -12,8 +12,9 @@ from podium.kube.admission import Hook
 Document = dict[str, Any]
 
 
-def families(names: str | None = None, among: tuple[Dialect, ...] = DIALECTS) -> tuple[Dialect, ...]:
+def families(names: str | None = None, among: tuple[Dialect, ...] | None = None) -> tuple[Dialect, ...]:
     """All families, or those of some names separated by commas."""
+    among = speaking() if among is None else among
     if names is None:
         return among
     wanted = {name.strip() for name in names.split(",")}
@@ -24,10 +25,11 @@ def families(names: str | None = None, among: tuple[Dialect, ...] = DIALECTS) ->
 
 
 def hooks() -> tuple[Hook, ...]:
-    return tuple(hook for each in DIALECTS for hook in each.hooks)
+    return tuple(hook for each in speaking() for hook in each.hooks)
 
 
 def objects() -> tuple[Document, ...]:
     """Everything that has to be there from the start, definitions first."""
-    definitions = [document for each in DIALECTS for document in each.documents()]
-    return (*definitions, *(document for each in DIALECTS for document in each.objects))
+    dialects = speaking()
+    definitions = [document for each in dialects for document in each.documents()]
+    return (*definitions, *(document for each in dialects for document in each.objects))

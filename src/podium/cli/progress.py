@@ -5,7 +5,6 @@ On a terminal the picture is a table that changes in place; elsewhere each chang
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -15,26 +14,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from podium.dialects.volcano.job_names import JOBS as VOLCANO_JOBS
+from podium.dialects import speaking
+from podium.dialects.dialect import State
 from podium.kube.client import Client
 from podium.kube.resources import DEPLOYMENTS, JOBS, PODS, REPLICASETS, Resource
 from podium.kube.times import parse_time
 
 Document = dict[str, Any]
-
-
-class State(enum.Enum):
-    GOING = "going on"
-    DONE = "done"
-    FAILED = "failed"
-
-
-_VOLCANO_ENDS = {
-    "Completed": State.DONE,
-    "Failed": State.FAILED,
-    "Terminated": State.FAILED,
-    "Aborted": State.FAILED,
-}
 
 
 class Workload(msgspec.Struct, frozen=True):
@@ -89,17 +75,15 @@ def describe(resource: Resource, label: str, document: Document, phases: Counter
         count = spec.get("completions") or 1
         told = f"{status.get('succeeded', 0)} of {count} tasks succeeded, {phases['Running']} running"
         return Workload(label, state, told)
-    if resource == VOLCANO_JOBS:
-        phase = status.get("state", {}).get("phase", "")
-        state = _VOLCANO_ENDS.get(phase, State.GOING)
-        count = sum(task.get("replicas", 0) for task in spec.get("tasks") or ())
-        told = f"{status.get('succeeded', 0)} of {count} pods succeeded, {phases['Running']} running"
-        return Workload(label, state, f"{phase or 'new'}, {told}")
     if resource == DEPLOYMENTS:
         available, count = status.get("availableReplicas", 0), spec.get("replicas", 1)
         current = status.get("observedGeneration") == document["metadata"].get("generation")
         state = State.DONE if current and available == count else State.GOING
         return Workload(label, state, f"{available} of {count} replicas available")
+    for dialect in speaking():
+        if resource in dialect.progress:
+            found = dialect.progress[resource](document, phases)
+            return Workload(label, found.state, found.message)
     return Workload(label, State.DONE, "created")
 
 

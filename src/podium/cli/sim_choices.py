@@ -12,6 +12,7 @@ import msgspec
 
 from podium.cli.sim_options import DEFAULTS, OF_A_CLUSTER
 from podium.core.profile import Profile
+from podium.dialects import authoring
 from podium.embedded.nodes.nodes_file import check_count, check_told, read_shapes
 from podium.embedded.nodes.shapes import Shape
 from podium.runtime.configuration import default_profiles, load_profiles, read_file
@@ -115,7 +116,7 @@ def _queue(text: str, whole: str) -> QueueShape:
 def _profiles(told: Told) -> Iterator[tuple[str, Profile]]:
     """The profiles that are asked for, by the names they were asked for."""
     built_in = default_profiles()
-    default = OF_A_CLUSTER if told["from_cluster"] else DEFAULTS[told["trace"]]
+    default = OF_A_CLUSTER if told["from_cluster"] else DEFAULTS[told["trace"]] or authoring().scheduler
     for name in dict.fromkeys(told["profiles"] or (() if told["configs"] else (default,))):
         if name in POLICIES:
             yield name, policy(name, SEED if told["seed"] is None else told["seed"])

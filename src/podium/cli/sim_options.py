@@ -12,8 +12,9 @@ from podium.cli.options import together
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Kinds of traces, each with the profile that is taken if none is told.
-DEFAULTS = {"openb": "podium-gpu", "muri": "volcano", "csv": "volcano", "scenario": "podium"}
+# Kinds of traces, each with the profile that is taken by default: "" for that of the dialect that jobs are
+# written in.
+DEFAULTS = {"openb": "podium-gpu", "muri": "", "csv": "", "scenario": "podium"}
 OF_A_CLUSTER = "podium"
 FORMS = ("table", "json", "csv", "html")
 SPLITS = ("turn", "size")

@@ -20,7 +20,7 @@ from podium.core.answers import watch_answers
 from podium.core.budgets import Budgets
 from podium.core.candidates import Candidates
 from podium.core.cluster import Cluster
-from podium.core.decisions import Decision, Journal, Nominate, QueueFault, Refuse
+from podium.core.decisions import Decision, Journal, LookAgain, Nominate, QueueFault, Refuse
 from podium.core.faults import failure_of
 from podium.core.model import Gang, State, Task
 from podium.core.panel import Enabled, Panel
@@ -45,7 +45,7 @@ class Session(Panel):
         tiers: Sequence[Sequence[Enabled]],
         now: float,
         arguments: dict[str, Arguments] | None = None,
-        actions: Sequence[str] = (),
+        actions: Sequence[Action] = (),
         *,
         profile: str | None = None,
         resting: Container[str] = (),
@@ -54,7 +54,7 @@ class Session(Panel):
         super().__init__(tiers)
         self.cluster = cluster
         self.now = now
-        self.actions = tuple(actions)
+        self.admits = any(action.ADMITS for action in actions)  # or else gangs need not be let in
         self.decisions: list[Decision] = []
         self.held: list[Statement] = []  # gangs that are whole once others have left: kept until the end
         self.promised: list[Task] = []  # tasks that were told a place which others are leaving
@@ -85,7 +85,7 @@ class Session(Panel):
             if gang.queue in self.queues:
                 self.own.append(gang)
             else:
-                self.refuse(gang, refuse(NO_QUEUE, queue=gang.queue.partition("/")[2] or gang.queue))
+                self.refuse(gang, refuse(NO_QUEUE, queue=gang.queue_name or gang.queue))
         self._profile = profile
         self._open_plugins()
         self._listeners = self._all("on_allocate")
@@ -176,6 +176,10 @@ class Session(Panel):
             raise TypeError(f"want a Refusal of gang {gang.name}, got {refusal!r}")
         self._told.add(gang.id)
         self.decisions.append(Refuse(gang.id, refusal, task.id if task is not None else ""))
+
+    def look_again(self, gang: Gang, at: float) -> None:
+        """Time alone may change what is decided on a gang: it is looked at then, though nothing happens."""
+        self.decisions.append(LookAgain(gang.id, at))
 
     def report(self, queue: str, refusal: Refusal) -> None:
         """Says that a queue's own numbers do not hold together."""

@@ -1,25 +1,68 @@
-"""The API families that podium speaks.  A further one is a folder, and a line here.
+"""The APIs that podium speaks.  A further one is a folder, and a line here.
 
-The order is the order in which a pod's marks are read.
+Everything that podium does for a dialect it finds in its record (`dialect.Dialect`), and asks for it here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 
-from podium.dialects.dialect import Dialect
-from podium.dialects.upstream.dialect import UPSTREAM
-from podium.dialects.volcano.dialect import VOLCANO, volcano
+from podium.core.own_profiles import OWN_PROFILES
+from podium.dialects.dialect import BuiltInProfile, Dialect, Setting
+from podium.dialects.kubernetes.membership import Membership
+from podium.dialects.upstream.dialect import upstream
+from podium.dialects.volcano.dialect import volcano
+from podium.dialects.workloads import Authoring
+from podium.kube.wire import Pod
 
-DIALECTS: tuple[Dialect, ...] = (UPSTREAM, VOLCANO)
+# The order is the order in which a pod's marks are read.
+REGISTERED: tuple[Callable[[Setting], Dialect], ...] = (
+    upstream,
+    volcano,
+)
 
 
 def speaking(
-    default_queue: str, schedulers: Iterable[str], *, with_controllers: bool = True
+    default_queue: str = "", schedulers: Iterable[str] = (), *, with_controllers: bool = True
 ) -> tuple[Dialect, ...]:
-    """All families, where Volcano's default queue has another name, or its scheduler has others beside its own.
+    """All dialects, where the queue of pods that name none may have another name, and schedulers further ones.
 
     A scheduler without controllers beside it does not wait for what these would make.
     """
-    other = volcano(default_queue, schedulers, grouped=with_controllers)
-    return tuple(other if each is VOLCANO else each for each in DIALECTS)
+    spoken: list[Dialect] = []
+
+    def named_groups(pod: Pod) -> tuple[Membership, ...]:
+        marks = (each.marks for each in spoken if each.marks is not None)
+        return tuple(group for mark in marks for group in mark.memberships(pod) if not group.awaited)
+
+    names = frozenset(built_in_profiles())
+    setting = Setting(default_queue, tuple(schedulers), with_controllers, names, named_groups)
+    spoken += (make(setting) for make in REGISTERED)
+    return tuple(spoken)
+
+
+def built_in_profiles() -> dict[str, BuiltInProfile]:
+    """The profiles that are there without a file, by scheduler name: the dialects', and podium's own."""
+    dialects = _records(REGISTERED)
+    found = {name: profile for each in dialects for name, profile in each.profiles.items()}
+    return found | {name: BuiltInProfile(text) for name, text in OWN_PROFILES.items()}
+
+
+def unnamed_profile() -> str:
+    """The scheduler name that a configuration file is for which names none."""
+    return next(name for name, profile in built_in_profiles().items() if profile.unnamed)
+
+
+def authoring() -> Authoring:
+    """How traces and histories write their queues and gangs: as users of the first dialect that has both."""
+    return next(each.authoring for each in _records(REGISTERED) if each.authoring is not None)
+
+
+@cache
+def _records(registered: tuple[Callable[[Setting], Dialect], ...]) -> tuple[Dialect, ...]:
+    """The records, for what does not depend on where a dialect is spoken."""
+    return tuple(make(Setting()) for make in registered)
+
+
+DIALECTS: tuple[Dialect, ...] = speaking()

@@ -56,9 +56,10 @@ def nomination(task: Task, node: str) -> Patch:
     return Patch(PODS, task.namespace, task.name, patch, subresource="status", uid=task.id)
 
 
-def unschedulable(task: Task, sentence: str, now: float) -> Patch:
-    """Tells on the pod why it waits.  Behind a gate it is not for a lack of nodes: no node would help."""
-    reason = "SchedulingGated" if task.gated and task.quota_gate else "Unschedulable"
+def unschedulable(task: Task, sentence: str, now: float, reason: str = "Unschedulable") -> Patch:
+    """Says on the pod why it waits.  Behind a gate it is not for a lack of nodes: no node would help."""
+    if task.gated and task.quota_gate:
+        reason = "SchedulingGated"
     return _condition(task, "PodScheduled", "False", reason, sentence, now)
 
 

@@ -14,8 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import assert_never
 
-from podium.core.decisions import Bind, Decision, Evict, Nominate, Refuse, Ungate
+from podium.core import quorum
+from podium.core.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Failure,
+    GangPhase,
+    Journal,
+    LookAgain,
+    Nominate,
+    QueueFault,
+    Refuse,
+    Release,
+    Reserve,
+    Resize,
+    Ungate,
+)
 from podium.core.model import Gang, QuotaGate, State, Task
 from podium.core.profile import Profile
 from podium.engine import effects
@@ -82,23 +99,39 @@ class Errands:
         """What a step of a profile's turn has decided.  The number tells its plans from those of other turns."""
         placed: list[Task] = []
         for decision in decisions:
-            if isinstance(decision, Bind):
-                task = self._cluster.tasks[decision.task]
-                plan = write_plan(decision.gang, number, decision.members, now)
-                self._cluster.assign(task, State.BINDING, task.row)
-                self._world.sent[task.id] = Bound(decision.node, plan)
-                placed.append(task)
-            elif isinstance(decision, Evict):
-                self.evict(self._cluster.tasks[decision.task], decision.why, now)
-            elif isinstance(decision, Nominate):
-                self._nominate(self._cluster.tasks[decision.task], decision.node)
-            elif isinstance(decision, Ungate):
-                self._lift_gates(self._cluster.tasks[decision.task])
+            match decision:
+                case Bind():
+                    task = self._cluster.tasks[decision.task]
+                    plan = write_plan(decision.gang, number, decision.members, now, decision.gangs)
+                    self._cluster.assign(task, State.BINDING, task.row)
+                    self._world.sent[task.id] = Bound(decision.node, plan)
+                    placed.append(task)
+                case Evict():
+                    self.evict(self._cluster.tasks[decision.task], decision.why, now, decision.grace)
+                case Nominate():
+                    self._nominate(self._cluster.tasks[decision.task], decision.node)
+                case Ungate():
+                    self._lift_gates(self._cluster.tasks[decision.task])
+                case LookAgain():
+                    self._rests.look_again(decision.gang, decision.at)
+                case (
+                    Reserve()
+                    | Release()
+                    | Resize()
+                    | GangPhase()
+                    | Refuse()
+                    | QueueFault()
+                    | Failure()
+                    | Journal()
+                ):
+                    pass  # the model has it; what is to be written of it, the status writer knows
+                case _:
+                    assert_never(decision)
         self._bind(placed, profile, now)
 
-    def evict(self, task: Task, why: str, now: float) -> None:
-        """Sends a task away: first it is told why, then it goes."""
-        self._world.leaving.add(task.id)
+    def evict(self, task: Task, why: str, now: float, grace: int | None = None) -> None:
+        """Sends a task away: first it is told why, then it goes, within this grace period or its own."""
+        self._world.leaving[task.id] = grace
         self._send(Errand.MARK, task, effects.disruption_mark(task, why, now))
 
     def take(self, now: float) -> list[Ticket]:
@@ -179,28 +212,50 @@ class Errands:
         task = self._cluster.tasks.get(id)
         if error is None or (outcome(error) is Outcome.REFUSED and errand is not Errand.EVICT):
             self._retries.settled(ticket)
-        if errand is Errand.BIND:
-            self._bind_answered(id, task, error, now)
-        elif errand is Errand.ASK:
-            self._question_answered(ticket, task, result, error, now)
-        elif errand is Errand.VOLUME:
-            self._volume_answered(ticket, error, now)
-        elif errand is Errand.TELL:
-            self._voice.answered(ticket.change, lost=is_doubtful(error))
-        elif errand is Errand.NOMINATE and not is_doubtful(error):
-            self._nominating.discard(id)
-        elif task is None:
-            pass  # nobody is interested any more
-        elif errand is Errand.MARK:
-            # Whether the mark could be written or not, the room is needed.
-            self._send(Errand.EVICT, task, effects.eviction(task))
-        elif errand is Errand.EVICT and is_no(error):
+        match errand:
+            case Errand.BIND:
+                self._bind_answered(id, task, error, now)
+            case Errand.ASK:
+                self._question_answered(ticket, task, result, error, now)
+            case Errand.VOLUME:
+                self._volume_answered(ticket, error, now)
+            case Errand.TELL:
+                self._voice.answered(ticket.change, lost=is_doubtful(error))
+            case Errand.NOMINATE:
+                self._nomination_answered(ticket, task, error, now)
+            case Errand.MARK:
+                # Whether the mark could be written or not, the room is needed.
+                if task is not None:
+                    self._send(Errand.EVICT, task, effects.eviction(task, self._world.leaving.get(id)))
+            case Errand.EVICT:
+                self._eviction_answered(ticket, task, error, now)
+            case Errand.UNGATE:
+                self._ungate_answered(ticket, task, error, now)
+            case _:
+                assert_never(errand)
+        return result if error is None and errand in _TELLING else None
+
+    def _nomination_answered(self, ticket: Ticket, task: Task | None, error: Exception | None, now: float) -> None:
+        if not is_doubtful(error):
+            self._nominating.discard(ticket.key[1])
+        elif task is not None:
+            self._retries.again(ticket, now, wanted_pause(error))
+
+    def _ungate_answered(self, ticket: Ticket, task: Task | None, error: Exception | None, now: float) -> None:
+        if task is None:
+            return
+        if is_doubtful(error):
+            self._retries.again(ticket, now, wanted_pause(error))
+        elif error is not None:
+            task.quota_gate = QuotaGate.CLOSED  # it stands where it stood
+
+    def _eviction_answered(self, ticket: Ticket, task: Task | None, error: Exception | None, now: float) -> None:
+        if task is None:
+            return
+        if is_no(error):
             self._eviction_refused(ticket, task, now)
         elif is_doubtful(error):
             self._retries.again(ticket, now, wanted_pause(error))
-        elif errand is Errand.UNGATE and error is not None:
-            task.quota_gate = QuotaGate.CLOSED  # it stands where it stood
-        return result if error is None and errand in _TELLING else None
 
     def _bind_answered(self, id: str, task: Task | None, error: Exception | None, now: float) -> None:
         result = outcome(error)
@@ -224,7 +279,7 @@ class Errands:
                 self._cluster.assign(task, State.PENDING, -1)
                 self._world.news.room = True
             self._bind_failed(task, sent, str(error), now, wanted_pause(error))
-            if is_no(error) and task.gang.minimum > 1:
+            if is_no(error) and quorum.is_gang(task.gang):
                 self._recovery.refused(task.gang.id, _bind_failure(task, sent, str(error)), now)
 
     def _bind_failed(self, task: Task, sent: Bound, why: str, now: float, at_least: float = 0.0) -> None:
@@ -273,7 +328,7 @@ class Errands:
             self._retries.again(ticket, now)
             return
         self._retries.settled(ticket)
-        self._world.leaving.discard(task.id)
+        self._world.leaving.pop(task.id, None)
         pod = self._world.pod_of(task)
         if pod is not None and pod.uid == task.id:
             self._world.reread(pod)
@@ -296,7 +351,7 @@ class Errands:
             if not tasks:
                 continue
             gang = tasks[0].gang
-            whole = len(tasks) == len(held.nodes) or gang.ready >= gang.minimum
+            whole = len(tasks) == len(held.nodes) or quorum.satisfied(gang)
             if refusal is None and whole and gang.id in self._cluster.gangs:
                 for task in tasks:
                     self._send_bind(task)

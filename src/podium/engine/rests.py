@@ -30,6 +30,7 @@ class Rests:
         self._failures: dict[str, int] = {}  # plans that failed in a row
         self._failed: dict[str, str] = {}  # the last of them
         self._until: dict[str, float] = {}
+        self._looks: dict[str, float] = {}  # when gangs have asked to be looked at again
         self._timers: list[tuple[float, str]] = []
 
     def __bool__(self) -> bool:
@@ -69,12 +70,20 @@ class Rests:
         """A gang is to be looked at then, whether it rests or not."""
         heapq.heappush(self._timers, (at, gang))
 
+    def look_again(self, gang: str, at: float) -> None:
+        """The same for a gang that says so in every turn: it is noted once."""
+        if self._looks.get(gang) != at:
+            self._looks[gang] = at
+            self.wake(gang, at)
+
     def due(self, now: float) -> Iterator[str]:
         """The gangs whose time has come."""
         while self._timers and self._timers[0][0] <= now:
             until, gang = heapq.heappop(self._timers)
             if self._until.get(gang) == until:
                 del self._until[gang]
+            if self._looks.get(gang) == until:
+                del self._looks[gang]
             yield gang
 
     @property

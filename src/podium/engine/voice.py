@@ -10,19 +10,36 @@ from __future__ import annotations
 import logging
 from collections.abc import Container, Hashable, Iterable
 from itertools import islice
+from typing import Any, assert_never
 
 import msgspec
 
-from podium.core.decisions import Bind, Decision, Evict, Failure, GangPhase, Nominate, QueueFault, Refuse
+from podium.core import quorum
+from podium.core.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Failure,
+    GangPhase,
+    Journal,
+    LookAgain,
+    Nominate,
+    QueueFault,
+    Refuse,
+    Release,
+    Reserve,
+    Resize,
+    Ungate,
+)
 from podium.core.model import Gang, Phase, QuotaGate, State, Task
 from podium.dialects.dialect import Verdict
 from podium.engine import effects
 from podium.engine.world import World
-from podium.kube.changes import Change, Create
+from podium.kube.changes import Change, Create, Patch
 from podium.kube.events import NORMAL, WARNING, Recorder, Regarding, regarding
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object
-from podium.reasons import GROUP_AWAITED, Refusal
+from podium.reasons import GROUP_AWAITED, HELD, Refusal, refuse
 
 log = logging.getLogger(__name__)
 
@@ -83,33 +100,45 @@ class Voice:
         verdicts: dict[str, Verdict] = {}
         concerned: dict[str, None] = {}
         phases: set[str] = set()
+        decided: set[str] = set()  # gangs whose controllers wait for what was decided
         cluster = self._world.cluster
         for decision in decisions:
-            if isinstance(decision, Refuse):
-                verdicts.setdefault(decision.gang, Verdict(decision.refusal, decision.task))
-                concerned[decision.gang] = None
-            elif isinstance(decision, GangPhase):
-                concerned[decision.gang] = None
-                phases.add(decision.gang)
-            elif isinstance(decision, Failure):
-                self._complain(decision, now)
-            elif isinstance(decision, Bind | Evict | Nominate):
-                if isinstance(decision, Bind) and self._told:
-                    self._take_back(cluster.tasks[decision.task])
-                concerned[cluster.tasks[decision.task].gang.id] = None
-            if isinstance(decision, QueueFault):
-                self._blame_queue(decision, now)
-            if isinstance(decision, Evict):
-                task = cluster.tasks[decision.task]
-                self._event(_pod(task), NORMAL, "Preempted", decision.why, now)
+            match decision:
+                case Refuse():
+                    verdicts.setdefault(decision.gang, Verdict(decision.refusal, decision.task))
+                    concerned[decision.gang] = None
+                case GangPhase():
+                    concerned[decision.gang] = None
+                    phases.add(decision.gang)
+                case Bind():
+                    concerned[decision.gang] = None
+                    if self._told:
+                        self._take_back(cluster.tasks[decision.task])
+                case Nominate():
+                    concerned[cluster.tasks[decision.task].gang.id] = None
+                case Evict():
+                    task = cluster.tasks[decision.task]
+                    concerned[task.gang.id] = None
+                    self._event(_pod(task), NORMAL, "Preempted", decision.why, now)
+                case Reserve() | Release() | Resize():
+                    concerned[decision.gang] = None
+                    decided.add(decision.gang)
+                case QueueFault():
+                    self._blame_queue(decision, now)
+                case Failure():
+                    self._complain(decision, now)
+                case LookAgain() | Ungate() | Journal():
+                    pass  # nobody has to read that
+                case _:
+                    assert_never(decision)
         for id in concerned:
             gang = cluster.gangs.get(id)
             if gang is None:
                 continue
             # A group that was let in knows that its pods are yet to come; one that was not must learn why.
             verdict = verdicts.get(id) if gang.tasks or gang.phase is Phase.PENDING else None
-            awaited = id in phases and len(gang.tasks) < gang.minimum  # its controller creates them when it is in
-            grouped = self._speak_of_group(gang, verdict, now, at_once=awaited)
+            awaited = id in phases and quorum.awaits_members(gang)  # its controller creates them when it is in
+            grouped = self._speak_of_group(gang, verdict, now, at_once=awaited or id in decided)
             if verdict is not None:
                 waiting = (
                     task
@@ -121,6 +150,9 @@ class Voice:
                 for number, task in enumerate(waiting):
                     event = not grouped or number < PODS_WITH_EVENTS
                     self._speak_of_pod(task, verdict.refusal, now, event=event)
+            for task in gang.tasks.values() if gang.counts[State.RESERVED] else ():
+                if task.state is State.RESERVED and task.has_pod:
+                    self._speak_of_pod(task, self._held(task), now, event=False)
 
     def bad_objects(self, profiles: Container[str], now: float) -> None:
         """Tells what is wrong with objects themselves: on pods of the profiles, and in events on others."""
@@ -161,7 +193,7 @@ class Voice:
         self._followed = now
         for id in self._world.take_moved():
             gang = self._world.cluster.gangs.get(id)
-            if gang is not None and not (gang.counts[State.PENDING] and gang.ready < max(1, gang.minimum)):
+            if gang is not None and not (gang.counts[State.PENDING] and not quorum.started(gang)):
                 self._speak_of_group(gang, None, now)
 
     def _blame_queue(self, fault: QueueFault, now: float) -> None:
@@ -245,7 +277,8 @@ class Voice:
             return
         self._told[task.id] = told
         sentence = str(refusal)
-        self._say(effects.unschedulable(task, sentence, now))
+        reason = HELD.code if refusal.reason is HELD else "Unschedulable"
+        self._say(effects.unschedulable(task, sentence, now, reason))
         if event:
             self._event(_pod(task), WARNING, "FailedScheduling", sentence, now)
 
@@ -256,23 +289,29 @@ class Voice:
 
     def _speak_of_group(self, gang: Gang, verdict: Verdict | None, now: float, *, at_once: bool = False) -> bool:
         """Whether there is a group object that can carry what is to be said."""
-        for resource, kind in self._world.groups.items():
-            obj = self._world.cache.get(resource, gang.namespace, gang.name)
-            if obj is None or kind.id(gang.namespace, gang.name) != gang.id:
-                continue
-            last = self._groups_told.pop(gang.id, None)
-            if verdict is not None:
-                told = _told_of(gang, verdict.refusal, now)
-                repeated = last is not None and last.stands(told)
-                verdict = msgspec.structs.replace(verdict, repeated=repeated)
-                self._groups_told[gang.id] = last if last is not None and repeated else told
-                if last is None or last.why != told.why:
-                    self._event(regarding(resource, obj), WARNING, "Unschedulable", str(verdict.refusal), now)
-            patch = kind.patch(obj, gang, verdict, f"turn-{self._turns}", now)
-            if patch is not None:
-                self._say(patch, at_once=at_once)
-            return True
-        return False
+        found = self._world.group_of(gang)
+        if found is None:
+            return False
+        resource, kind, obj = found
+        last = self._groups_told.pop(gang.id, None)
+        if verdict is not None:
+            told = _told_of(gang, verdict.refusal, now)
+            repeated = last is not None and last.stands(told)
+            verdict = msgspec.structs.replace(verdict, repeated=repeated)
+            self._groups_told[gang.id] = last if last is not None and repeated else told
+            if last is None or last.why != told.why:
+                self._event(regarding(resource, obj), WARNING, "Unschedulable", str(verdict.refusal), now)
+        patch = kind.patch(obj, gang, verdict, f"turn-{self._turns}", now)
+        if kind.decided is not None:
+            patch = _both(patch, kind.decided(obj, gang, self._world.places_of(gang)))
+        if patch is not None:
+            self._say(patch, at_once=at_once)
+        return True
+
+    def _held(self, task: Task) -> Refusal:
+        """What a pod waits for that holds a place."""
+        gang, node = task.gang, self._world.cluster.nodes.name(task.row)
+        return refuse(HELD, node, f"{gang.namespace}/{gang.name}", gang.ready, gang.minimum)
 
     def _count_queues(self, now: float) -> None:
         if not self._world.queues or now < self._counted + QUEUE_SECONDS:
@@ -305,9 +344,19 @@ class Silence(Voice):
     """Says nothing, for whoever watches the model itself: a simulation.  What fails is still complained of."""
 
     def heard(self, decisions: Iterable[Decision], now: float) -> None:
+        decided: dict[str, None] = {}
         for decision in decisions:
             if isinstance(decision, Failure):
                 self._complain(decision, now)
+            elif isinstance(decision, Reserve | Release | Resize):
+                decided[decision.gang] = None  # no word to a user, but what controllers act on
+        for id in decided:
+            gang = self._world.cluster.gangs.get(id)
+            found = self._world.group_of(gang) if gang is not None else None
+            if gang is not None and found is not None and found[1].decided is not None:
+                patch = found[1].decided(found[2], gang, self._world.places_of(gang))
+                if patch is not None:
+                    self._say(patch, at_once=True)
 
     def bad_objects(self, profiles: Container[str], now: float) -> None:
         self._world.take_retold()
@@ -329,6 +378,23 @@ class Silence(Voice):
 def _about(change: Change) -> About:
     name = change.document["metadata"]["name"] if isinstance(change, Create) else change.name
     return change.resource.group_resource, change.namespace, name
+
+
+def _both(first: Patch | None, second: Patch | None) -> Patch | None:
+    """Two patches of one object as one."""
+    if first is None or second is None:
+        return first or second
+    assert first.subresource == second.subresource, "what is written together is written to one place"
+    return msgspec.structs.replace(first, patch=_merged(first.patch, second.patch))
+
+
+def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """What both say; patches of one object say different things."""
+    both = dict(first)
+    for key, value in second.items():
+        known = both.get(key)
+        both[key] = _merged(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return both
 
 
 def _told_of(gang: Gang, refusal: Refusal, now: float) -> _Told:

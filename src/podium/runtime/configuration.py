@@ -8,67 +8,21 @@ from pathlib import Path
 
 import yaml
 
+from podium.core.arguments import Arguments
 from podium.core.profile import Profile, read_profile
+from podium.dialects import built_in_profiles, unnamed_profile
 from podium.errors import UsageError
 from podium.kube.yaml_files import YamlText
 from podium.runtime.extensions import installed
 
 log = logging.getLogger(__name__)
 
-VOLCANO = "volcano"
-
-# Volcano's own default, under its name; podium adds packing, and gives back what was lent.
-_VOLCANO_DEFAULT = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"""
-# What both of podium's own profiles begin with; the plugins that choose among nodes come last.
-_OWN = """
-actions: "enqueue, allocate, backfill, gangpreempt, gangreclaim"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-    enablePreemptable: false
-    enableReclaimable: false
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-    enablePreemptable: false
-  - name: predicates
-  - name: capacity
-"""
-_PACKING = """
-  - name: nodeorder
-  - name: binpack
-    arguments:
-      binpack.weight: 5
-      binpack.resources: nvidia.com/gpu
-      binpack.resources.nvidia.com/gpu: 5
-"""
-# For clusters whose nodes share their GPUs: where a task goes is a matter of what it leaves of them.
-_FILLING = """
-  - name: gpufilling
-"""
-
-DEFAULTS = {VOLCANO: _VOLCANO_DEFAULT, "podium": _OWN + _PACKING, "podium-gpu": _OWN + _FILLING}
-
 
 def default_profiles(names: Iterable[str] = ()) -> dict[str, Profile]:
-    """A profile for each scheduler name that podium knows; others are served as Volcano's."""
-    profiles = {name: _read(yaml.safe_load(text), f"the default of {name}") for name, text in DEFAULTS.items()}
-    return {**dict.fromkeys(names, profiles[VOLCANO]), **profiles}
+    """A profile for each scheduler name that podium knows; others are served as unnamed files are."""
+    places = {name: f"the default of {name}" for name in built_in_profiles()}
+    profiles = {name: _read(_completed(name, {}, where), where) for name, where in places.items()}
+    return {**dict.fromkeys(names, profiles[unnamed_profile()]), **profiles}
 
 
 def embedded_profiles(path: Path | None = None) -> dict[str, Profile]:
@@ -83,7 +37,7 @@ def quota_gated(profiles: Mapping[str, Profile]) -> frozenset[str]:
 
 
 def load_profiles(path: Path, names: Sequence[str] = ()) -> dict[str, Profile]:
-    """The profiles of a file.  Volcano's format configures `names` (volcano, if none are given)."""
+    """The profiles of a file.  One that names none configures `names`, or the built-in profile for such files."""
     return read_profiles(read_file(path), str(path), names)
 
 
@@ -104,14 +58,31 @@ def read_profiles(text: str, where: str, names: Sequence[str] = ()) -> dict[str,
         raise UsageError(f"{where}: a configuration is a mapping with actions and tiers, or with profiles")
     profiles = default_profiles(names)
     if "profiles" not in document:
-        profiles |= dict.fromkeys(names or (VOLCANO,), _read(document, where))
+        profiles |= dict.fromkeys(names or (unnamed_profile(),), _read(document, where))
         return profiles
     given = document["profiles"]
     if not isinstance(given, dict):
         raise UsageError(f"{where}: profiles: it must be a mapping from scheduler names to profiles")
     for name, each in given.items():
-        profiles[str(name)] = _read(each, f"{where}: profiles.{name}")
+        place = f"{where}: profiles.{name}"
+        profiles[str(name)] = _read(_completed(str(name), each, place), place)
     return profiles
+
+
+def _completed(name: str, document: object, where: str) -> object:
+    """A profile with what it leaves out as the built-in one of its name has it, and its dialect's options."""
+    known = built_in_profiles().get(name)
+    if known is None or not isinstance(document, dict):
+        return document
+    options = {key: value for key, value in document.items() if any(each.name == key for each in known.options)}
+    rest = {key: value for key, value in document.items() if key not in options}
+    whole = yaml.safe_load(known.text) | rest
+    if known.configure is None:
+        return whole
+    try:
+        return known.configure(whole, Arguments(options, known.options))
+    except UsageError as error:
+        raise UsageError(f"{where}.{error}") from None
 
 
 def _read(document: object, where: str) -> Profile:

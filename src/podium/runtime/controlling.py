@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from podium.dialects.dialect import Dialect, views_of
+from podium.dialects.dialect import Dialect, controllers_of, views_of
 from podium.kube.driver import Driver
 from podium.kube.manager import Manager
 from podium.kube.transport import Transport
@@ -33,7 +33,7 @@ class ControllersPart:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Lists everything afresh, and works until `stop` is set."""
-        manager = Manager([make() for dialect in self._dialects for make in dialect.controllers])
+        manager = Manager(controllers_of(self._dialects))
         views = views_of(self._dialects)
         driver = Driver(
             self._transport, manager, custom_resources=True, views=views, advice=advice(self._dialects)

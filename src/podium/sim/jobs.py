@@ -7,15 +7,13 @@ from typing import Any
 
 import msgspec
 
-from podium.dialects.volcano.names import GROUP_NAME, QUEUE_NAME
-from podium.embedded.nodes.script import RUN_SECONDS
+from podium.dialects import authoring
+from podium.dialects.workloads import DEFAULT_QUEUE, NAMESPACE, Ask
 from podium.embedded.nodes.shapes import GPU
+from podium.kube.pod_script import RUN_SECONDS
 
 Document = dict[str, Any]
 
-NAMESPACE = "default"
-GROUP_API = "scheduling.volcano.sh/v1beta1"
-DEFAULT_QUEUE = "default"
 SCHEDULER = "podium"  # whose name the pods carry, whatever the profile
 
 
@@ -76,29 +74,25 @@ def priority_class_document(priority: int) -> Document:
 
 def documents(job: Job) -> list[Document]:
     """The job's objects: the group, where there is more than one pod, and the pods."""
-    group: Document = {
-        "apiVersion": GROUP_API,
-        "kind": "PodGroup",
-        "metadata": {"name": job.name, "namespace": NAMESPACE},
-        "spec": {"minMember": job.pods, "queue": job.queue},
-    }
-    if job.priority:
-        group["spec"]["priorityClassName"] = priority_class(job.priority)
-    return [*([group] if job.pods > 1 else []), *(pod_document(job, number) for number in range(job.pods))]
+    pods = [pod_document(job, number) for number in range(job.pods)]
+    if job.pods == 1:
+        return pods
+    ask = Ask(queue=job.queue, priority=priority_class(job.priority) if job.priority else "")
+    return [authoring().group(job.name, job.pods, ask), *pods]
 
 
 def pod_document(job: Job, number: int) -> Document:
     """One of a job's pods."""
     requests = {"cpu": f"{job.cpu}m", "memory": str(job.memory), GPU: str(job.gpus)}
     requests = {name: amount for name, amount in requests.items() if amount not in ("0", "0m")}
-    mark = (GROUP_NAME, job.name) if job.pods > 1 else (QUEUE_NAME, job.queue)
+    marks = authoring().joining(job.name) if job.pods > 1 else authoring().naming(job.queue)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": f"{job.name}-{number}",
             "namespace": NAMESPACE,
-            "annotations": {RUN_SECONDS: f"{job.duration:.3f}", mark[0]: mark[1]},
+            "annotations": {RUN_SECONDS: f"{job.duration:.3f}", **marks},
         },
         "spec": {
             "schedulerName": SCHEDULER,

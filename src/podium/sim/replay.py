@@ -15,8 +15,8 @@ from functools import partial
 import msgspec
 
 from podium.core.profile import Profile
-from podium.dialects import DIALECTS
-from podium.dialects.volcano.names import PODGROUPS, QUEUES
+from podium.dialects import authoring, speaking
+from podium.dialects.workloads import DEFAULT_QUEUE, NAMESPACE
 from podium.embedded.nodes.shapes import GPU, Shape, capacity_of, node_documents
 from podium.engine.scheduler import PERIOD
 from podium.errors import ApiError, UsageError
@@ -25,8 +25,6 @@ from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, Pod
 from podium.sim.figures import Figures, figures
 from podium.sim.jobs import (
-    DEFAULT_QUEUE,
-    NAMESPACE,
     SCHEDULER,
     Document,
     Job,
@@ -116,7 +114,7 @@ class _Run:
     ) -> None:
         self._cluster = VirtualCluster(
             {SCHEDULER: profile},
-            DIALECTS,
+            speaking(),
             controllers=False,
             quiet=True,
             period=period_of(profile),
@@ -190,7 +188,7 @@ class _Run:
             self._finished += 1
             self._tell(self._finished)
             if each.job.pods > 1:
-                self._cluster.server.delete(PODGROUPS, NAMESPACE, each.job.name)
+                self._cluster.server.delete(authoring().groups, NAMESPACE, each.job.name)
 
     def _lost(self, each: _Progress, pod: str) -> None:
         """A pod was pushed out: its owner makes another."""
@@ -235,7 +233,7 @@ def set_weight(cluster: VirtualCluster, queue: QueueShape) -> None:
     """Makes a queue with a weight.  UsageError if that cannot be."""
     try:
         if queue.name == DEFAULT_QUEUE:  # it is there already
-            cluster.server.patch(QUEUES, "", queue.name, {"spec": {"weight": queue.weight}})
+            cluster.server.patch(authoring().queues, "", queue.name, {"spec": {"weight": queue.weight}})
         else:
             cluster.server.apply(queue_document(queue))
     except ApiError as error:
@@ -243,9 +241,4 @@ def set_weight(cluster: VirtualCluster, queue: QueueShape) -> None:
 
 
 def queue_document(queue: QueueShape) -> Document:
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": queue.name},
-        "spec": {"weight": queue.weight},
-    }
+    return authoring().queue(queue.name, {"weight": queue.weight})

@@ -14,14 +14,15 @@ from typing import Any
 import msgspec
 
 from podium.core.profile import Profile
+from podium.dialects.workloads import DEFAULT_QUEUE
 from podium.embedded.nodes.shapes import Shape
 from podium.errors import UsageError
 from podium.sim.following import Play
 from podium.sim.inflation import Point, inflate
-from podium.sim.jobs import DEFAULT_QUEUE, SCHEDULER, Job, split
+from podium.sim.jobs import Job, split
 from podium.sim.replay import QueueShape, replay
 from podium.sim.scenario import Other, play, read_scenario
-from podium.sim.snapshot import Snapshot, WhatIf
+from podium.sim.snapshot import Snapshot, WhatIf, scheduler_names
 from podium.sim.snapshot import play as ask
 from podium.sim.traces import muri, openb, table
 
@@ -143,7 +144,7 @@ def _faster(jobs: Sequence[Job], load: float | None) -> list[Job]:
 
 
 def _scenario(question: Question, profile: Profile) -> Answer:
-    names = (SCHEDULER, "volcano", "default-scheduler")
+    names = scheduler_names()
     scenario = read_scenario(question.file)
     if question.seed is not None:
         scenario = msgspec.structs.replace(scenario, seed=question.seed)

@@ -33,8 +33,7 @@ from typing import Any
 import msgspec
 
 from podium.core.profile import Profile
-from podium.dialects import DIALECTS
-from podium.dialects.volcano.names import QUEUES
+from podium.dialects import authoring, speaking
 from podium.embedded.nodes.node_status import FAIL
 from podium.embedded.nodes.nodes_file import check_shapes
 from podium.embedded.nodes.shapes import Shape, node_documents
@@ -157,7 +156,7 @@ class Stage:
         self._weights = {queue.name: queue.weight for queue in other.queues}
         self._path = path
         self._file = _yaml(path)
-        self.cluster = VirtualCluster(profiles, DIALECTS)
+        self.cluster = VirtualCluster(profiles, speaking())
         self._follower = Follower(self.cluster)
         self._trouble = BindTrouble(scenario.seed)
         shapes = [*scenario.nodes, *other.shapes, *_more(scenario.nodes, other.more_nodes)]
@@ -239,7 +238,8 @@ def _name(document: Document) -> str:
 
 
 def _is_queue(document: Document) -> bool:
-    return document.get("apiVersion") == QUEUES.api_version and document.get("kind") == QUEUES.kind
+    queues = authoring().queues
+    return document.get("apiVersion") == queues.api_version and document.get("kind") == queues.kind
 
 
 def _more(shapes: Sequence[Shape], count: int) -> list[Shape]:

@@ -22,14 +22,15 @@ from typing import Any
 
 import msgspec
 
-from podium.core.plugins.sla import duration
+from podium.core.durations import duration
+from podium.core.own_profiles import DEFAULT as OWN
 from podium.core.profile import Profile
-from podium.dialects import DIALECTS
-from podium.dialects.volcano.names import QUEUES
+from podium.dialects import authoring, built_in_profiles, speaking
+from podium.dialects.workloads import DEFAULT_QUEUE
 from podium.embedded.nodes.node_status import FAIL
-from podium.embedded.nodes.script import RUN_SECONDS
 from podium.embedded.nodes.shapes import Shape, node_documents
 from podium.errors import ApiError, UsageError
+from podium.kube.pod_script import RUN_SECONDS
 from podium.kube.resources import NODES, PODS, Resource
 from podium.kube.times import parse_time
 from podium.sim.following import Follower, Play
@@ -60,7 +61,6 @@ _LEFT_OUT = frozenset(
     }
 )
 _SERVICES = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"})
-_SCHEDULERS = ("podium", "volcano", "default-scheduler")
 _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _MORE = "what-if"
 
@@ -85,9 +85,14 @@ class WhatIf(msgspec.Struct, frozen=True):
     assume_seconds: float | None = None
 
 
+def scheduler_names() -> list[str]:
+    """Those that pods ask for, whatever the profile that is tried."""
+    return list(dict.fromkeys((OWN, *built_in_profiles(), "default-scheduler")))
+
+
 def wanted() -> list[Resource]:
     """What has to be read of a cluster, without what is nobody's business."""
-    cluster = VirtualCluster({}, DIALECTS)
+    cluster = VirtualCluster({}, speaking())
     found = [resource for resource in cluster.resources if resource.plural not in _LEFT_OUT]
     return sorted(found, key=lambda each: (each.group, each.plural))
 
@@ -96,11 +101,11 @@ def play(snapshot: Snapshot, what_if: WhatIf) -> Play:
     """Lets the copy run until nothing more happens in it."""
     if not snapshot.of(NODES) and not (what_if.more_nodes or what_if.shapes):
         raise UsageError("the cluster has no nodes, so nothing could ever run there: --nodes FILE adds some")
-    names = dict.fromkeys([*_SCHEDULERS, *_scheduler_names(snapshot)])
+    names = dict.fromkeys([*scheduler_names(), *_scheduler_names(snapshot)])
     profiles = dict.fromkeys(names, what_if.profile)
     period = period_of(what_if.profile)
     # What the scheduler says on groups is what lets controllers make the pods of jobs that wait.
-    cluster = VirtualCluster(profiles, DIALECTS, period=period, begin=snapshot.taken_at)
+    cluster = VirtualCluster(profiles, speaking(), period=period, begin=snapshot.taken_at)
     follower = Follower(cluster)
     estimates = _estimates(snapshot)
     for resource, documents in snapshot.objects.items():
@@ -110,10 +115,11 @@ def play(snapshot: Snapshot, what_if: WhatIf) -> Play:
         cluster.server.put(NODES, node)
     for node in node_documents(what_if.shapes, snapshot.taken_at):
         _apply(cluster, node)
-    known = {document["metadata"]["name"] for document in snapshot.of(QUEUES)} | {"default"}
+    queues = authoring().queues
+    known = {document["metadata"]["name"] for document in snapshot.of(queues)} | {DEFAULT_QUEUE}
     for queue in what_if.queues:
         if queue.name in known:
-            cluster.server.patch(QUEUES, "", queue.name, {"spec": {"weight": queue.weight}})
+            cluster.server.patch(queues, "", queue.name, {"spec": {"weight": queue.weight}})
         else:
             _apply(cluster, queue_document(queue))
     cluster.run()

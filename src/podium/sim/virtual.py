@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from podium.core.profile import Profile
-from podium.dialects.dialect import Dialect
+from podium.dialects.dialect import Dialect, controllers_of
 from podium.embedded.controllers import all_controllers
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.script import script_of
@@ -104,7 +104,7 @@ class VirtualCluster:
         own: list[Controller] = []
         if self._controllers:
             own += all_controllers("", self.server.api.registry.watchable)
-            own += [make() for dialect in self._dialects for make in dialect.controllers]
+            own += controllers_of(self._dialects)
         self._machine: Machine = Together(Manager([*own, *kubelets]), self.scheduler)
         for dialect in self._dialects:
             for definition in dialect.definitions:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from podium.core import quorum
 from podium.core.diagnosis import gang_refusal
 from podium.core.model import Gang, State, Task
 from podium.core.paths import BATCH
@@ -44,7 +45,7 @@ class Hopeless:
         if first is None:
             return None
         known = self._places.get(self._key(first))
-        if known is None or known[0] >= max(1, gang.minimum - gang.ready):
+        if known is None or known[0] >= quorum.to_place(gang):
             return None
         places, cause = known
         return gang_refusal(self._session, gang, gang.ready + places, cause)

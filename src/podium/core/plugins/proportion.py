@@ -3,7 +3,7 @@
 What each queue deserves is found by filling: what is left is split by weight among the queues that want more, each
 takes no more than it can use, and the rest is split again.
 
-Shares are among the queues of one API family.  Pods of others (those without a queue, for one) take from them what
+Shares are among the queues of one dialect.  Pods of others (those without a queue, for one) take from them what
 they hold, and nothing for what they merely wait for: they may wait for ever.
 """
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from podium.core.model import Gang, Queue, Task, TaskClass
 from podium.core.plugin import Placed, Plugin, Vote
-from podium.core.plugins.queue_tree import family_of
 from podium.core.resources import PODS
 from podium.core.session import Session
 from podium.core.shares import (
@@ -39,6 +38,7 @@ from podium.reasons import QUEUE_CLOSED, Refusal, refuse
 
 class Proportion(Plugin):
     name = "proportion"
+    ORDERS_FLAT = True
 
     def on_session_open(self, session: Session) -> None:
         self._session = session
@@ -57,8 +57,8 @@ class Proportion(Plugin):
         requests = _requests(self._ledger)
         self._deserved: dict[str, Amounts] = {}
         self._weights: dict[str, tuple[int, int]] = {}  # of each queue, and of all that share with it
-        for family, left in _by_family(session, self._ledger).items():
-            ids = [id for id in queues if family_of(id) == family]
+        for dialect, left in _by_dialect(session, self._ledger).items():
+            ids = [id for id, queue in queues.items() if queue.dialect == dialect]
             self._deserved |= _fill(session, ids, left, self._limits, requests, guarantee)
             weights = sum(_weight(session, id) for id in _sharing(session, ids))
             self._weights |= {id: (_weight(session, id), weights) for id in ids}
@@ -155,16 +155,17 @@ def _requests(ledger: Ledger) -> dict[str, Amounts]:
     return {id: held + waiting[id] for id, held in ledger.queues.items()}
 
 
-def _by_family(session: Session, ledger: Ledger) -> dict[str, Amounts]:
-    """What the others leave of the whole to each family of queues."""
-    held = {family_of(id): np.zeros(ledger.width) for id in session.queues}
+def _by_dialect(session: Session, ledger: Ledger) -> dict[str, Amounts]:
+    """What the others leave of the whole to the queues of each dialect."""
+    held = {queue.dialect: np.zeros(ledger.width) for queue in session.queues.values()}
     for id, account in session.cluster.accounts.queues.items():
-        family = held.setdefault(family_of(id), np.zeros(ledger.width))
+        queue = session.queues.get(id)
+        own = held.setdefault(queue.dialect if queue is not None else "", np.zeros(ledger.width))
         for column, amount in account.held.items():
             if column < ledger.width:
-                family[column] += amount
+                own[column] += amount
     everything = sum(held.values(), np.zeros(ledger.width))
-    return {family: np.maximum(ledger.total - (everything - own), 0) for family, own in held.items()}
+    return {dialect: np.maximum(ledger.total - (everything - own), 0) for dialect, own in held.items()}
 
 
 def _sharing(session: Session, ids: Iterable[str]) -> set[str]:
@@ -185,7 +186,7 @@ def _fill(
     requests: dict[str, Amounts],
     guarantees: dict[str, Amounts],
 ) -> dict[str, Amounts]:
-    """What each of some queues deserves.  One without gangs has no part in it, but its guarantee is kept."""
+    """What each of some queues deserves.  One without gangs has no part in it, but keeps its guarantee."""
     deserved = {id: np.zeros(len(total)) for id in ids}
     weight = {id: _weight(session, id) for id in ids}
     unmet = _sharing(session, ids)

@@ -26,7 +26,7 @@ SHARING = "podium.dev/gpu-sharing"
 GPU_MILLI = "podium.dev/gpu-milli"
 GPU_INDEX = "podium.dev/gpu-index"
 
-_GPU = "nvidia.com/gpu"
+GPU = "nvidia.com/gpu"
 _MILLI = (GPU_MILLI, "alibabacloud.com/gpu-milli")
 _COUNT = ("podium.dev/gpu-count", "alibabacloud.com/gpu-count")
 _MODEL = ("podium.dev/gpu-model", "alibabacloud.com/gpu-card-model")
@@ -38,14 +38,14 @@ def shared_by(allocatable: Mapping[str, int], labels: Mapping[str, str]) -> tupl
     """How many GPUs a node shares, and their model."""
     count = max((allocatable.get(name, 0) for name in _COUNT), default=0)
     if labels.get(SHARING) == "true":
-        count = count or allocatable.get(_GPU, 0)
+        count = count or allocatable.get(GPU, 0)
     model = next((labels[name] for name in _MODEL_LABELS if labels.get(name)), "") if count else ""
     return min(count, MOST), model
 
 
 def in_thousandths(allocatable: Mapping[str, int], count: int) -> dict[str, int]:
     """What a node that shares its GPUs has to give."""
-    kept = {name: amount for name, amount in allocatable.items() if name not in (_GPU, *_COUNT, *_MILLI)}
+    kept = {name: amount for name, amount in allocatable.items() if name not in (GPU, *_COUNT, *_MILLI)}
     return kept | {GPU_MILLI: count * WHOLE}
 
 

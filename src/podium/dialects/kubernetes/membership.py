@@ -1,8 +1,11 @@
-"""Which gang a pod belongs to, whatever API it says so in.
+"""Which gang a pod belongs to, and which queue, whatever API it says so in.
 
-Each family reads its own marks.  They are asked in the order of the registry; a pod that names different groups,
+Each dialect reads its own marks.  They are asked in the order of the registry; a pod that names different groups,
 in two of them or in two marks of one, is refused with both names, since either choice would be wrong for somebody.
-A pod that names none is a gang of one.
+A group that a pod names goes before one that a controller would make for it; a pod with neither is a gang of one.
+
+A queue is named likewise, by a pod or by a group whose own API has no queues: any dialect's mark counts, on
+whatever it stands.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from podium.kube.wire import Pod
-from podium.reasons import TWO_GANGS, Refusal, refuse
+from podium.kube.wire import Object, Pod
+from podium.reasons import TWO_GANGS, TWO_QUEUES, Refusal, refuse
 
 
 class Membership(msgspec.Struct, frozen=True):
@@ -20,23 +23,36 @@ class Membership(msgspec.Struct, frozen=True):
 
     gang: str
     group: str  # namespace and name, for comparison with what other families read
-    called: str  # as people call it: "PodGroup a/b of Volcano"
+    called: str  # as people call it: the kind, namespace and name, and whose kind it is
     role: str = ""
     awaited: bool = False  # the pod does not name it: a controller is about to make it
 
 
-def _nothing(pod: Pod) -> None:
-    """What a family says of pods that it does not mark."""
+class QueueMark(msgspec.Struct, frozen=True):
+    """The queue that an object names: its id in the core, its name, and what people call it."""
+
+    id: str
+    name: str
+    called: str
+
+
+def _nothing(obj: Object) -> None:
+    """What a dialect says of objects that it does not mark."""
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """What a family reads on pods.  Each function gives None when the pod says nothing."""
+    """What a dialect reads on pods.  Each function gives None when the pod says nothing."""
 
-    memberships: Callable[[Pod], tuple[Membership, ...]]  # one for each mark, in the family's order
-    queue: Callable[[Pod], str | None] = _nothing  # the id of the queue, for a pod that is in no group
+    memberships: Callable[[Pod], tuple[Membership, ...]]  # one for each mark, in the dialect's order
+    queue: Callable[[Object], QueueMark | None] = _nothing  # on pods, and on groups whose own API has none
     priority: Callable[[Pod], int | None] = _nothing  # inside of the scheduler, in place of the pod's own
     preemptable: Callable[[Pod], bool | None] = _nothing
     gates: frozenset[str] = frozenset()  # scheduling gates that are lifted when the pod's queue has room
+    slot: Callable[[Pod], str | None] = _nothing  # the slot that the pod fills: see `core.slots`
+
+    @property
+    def has_slots(self) -> bool:
+        return self.slot is not _nothing
 
 
 def lone(pod: Pod) -> str:
@@ -49,13 +65,25 @@ def membership_of(pod: Pod, families: Sequence[Marks]) -> Membership | Refusal |
     found: Membership | None = None
     for marks in families:
         for other in marks.memberships(pod):
-            if found is None:
+            if found is None or (found.awaited and not other.awaited):
                 found = other
-            elif other.group != found.group:
+            elif other.group != found.group and not other.awaited:
                 return refuse(TWO_GANGS, first=found.called, second=other.called)
     return found
 
 
-def queue_of(pod: Pod, families: Sequence[Marks]) -> str | None:
-    """The queue that a lone pod names."""
-    return next((queue for marks in families if (queue := marks.queue(pod)) is not None), None)
+def slot_of(pod: Pod, families: Sequence[Marks]) -> str:
+    """The slot that a pod fills; "" for most."""
+    return next((slot for marks in families if (slot := marks.slot(pod)) is not None), "")
+
+
+def queue_of(obj: Object, families: Sequence[Marks]) -> QueueMark | Refusal | None:
+    """The queue that an object names; None for one that names none."""
+    found: QueueMark | None = None
+    for marks in families:
+        other = marks.queue(obj)
+        if found is None:
+            found = other
+        elif other is not None and other.id != found.id:
+            return refuse(TWO_QUEUES, first=found.called, second=other.called)
+    return found

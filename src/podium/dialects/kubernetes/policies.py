@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from podium.core.constraints import PodSelection
 from podium.core.model import Budget, Quota
 from podium.dialects.kubernetes.constraints import UnreadableError, selection_of
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.kube.wire import PodDisruptionBudget, PriorityClass, ResourceQuota
-
-# Among the limits of a quota: what its namespace counts in shares between namespaces.
-NAMESPACE_WEIGHT = "volcano.sh/namespace.weight"
 
 
 class Priorities:
@@ -47,12 +44,13 @@ def read_budget(budget: PodDisruptionBudget) -> Budget:
     return Budget(object_id(budget.namespace, budget.name), selection, allowed)
 
 
-def namespace_weights(quotas: Iterable[Quota]) -> dict[str, int]:
-    """The weights of namespaces whose quotas name one; of several the largest counts."""
+def namespace_weights(quotas: Iterable[Quota], names: Collection[str]) -> dict[str, int]:
+    """The weights of namespaces whose quotas name one, under any of these names; of several the largest counts."""
     weights: dict[str, int] = {}
     for quota in quotas:
-        if NAMESPACE_WEIGHT in quota.hard:
-            weights[quota.namespace] = max(weights.get(quota.namespace, 1), quota.hard[NAMESPACE_WEIGHT])
+        for name in names:
+            if name in quota.hard:
+                weights[quota.namespace] = max(weights.get(quota.namespace, 1), quota.hard[name])
     return weights
 
 

@@ -20,14 +20,14 @@ from podium.core.model import Phase, State
 from podium.dialects.kubernetes.constraints import UnreadableError, read_constraints
 from podium.dialects.kubernetes.devices import GPU_MILLI, asked_by, given_to, request_of
 from podium.dialects.kubernetes.gates import QUOTA_GATE
-from podium.dialects.kubernetes.membership import Marks, lone, membership_of, queue_of
+from podium.dialects.kubernetes.membership import Marks, QueueMark, lone, membership_of, queue_of, slot_of
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.dialects.kubernetes.volumes import VolumeReader, has_claims
 from podium.kube.cache import Cache
 from podium.kube.pod_resources import pod_requests
 from podium.kube.quantity import Quantity
 from podium.kube.times import parse_time
-from podium.kube.wire import Container, Pod, PodSpec, PodStatus
+from podium.kube.wire import Container, Object, Pod, PodSpec, PodStatus
 from podium.reasons import BAD_SPEC, Refusal, refuse
 
 # Specs remembered.  A cluster has hundreds; one that has more starts over now and then.
@@ -46,6 +46,7 @@ class PodFacts(msgspec.Struct, frozen=True):
     refusal: Refusal | None = None  # why it can never be placed as it is
     group: str = ""  # what its group is called, of a pod that is in one
     awaited: bool = False  # whether somebody is about to make that group
+    queue: str = ""  # the id of the queue that it names, in any dialect
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -63,6 +64,7 @@ class PodReader:
         self._families = tuple(families)
         self._queues = dict(queues)
         self.volumes = VolumeReader(cache)
+        self._slotted = tuple(marks for marks in families if marks.has_slots)
         self._gates = frozenset({QUOTA_GATE}).union(*(marks.gates for marks in families))
         self._shapes: dict[bytes, _Shape] = {}
 
@@ -79,6 +81,10 @@ class PodReader:
         group = membership_of(pod, self._families)
         if isinstance(group, Refusal):
             refusal, group = group, None
+        queue = queue_of(pod, self._families)
+        if isinstance(queue, Refusal):
+            refusal, queue = refusal or queue, None
+        named = queue.id if queue is not None else ""
         gates = {gate.name for gate in spec.scheduling_gates or ()}
         gang = group.gang if group is not None else lone(pod)
         created = parse_time(metadata.creation_timestamp)
@@ -111,22 +117,28 @@ class PodReader:
             labels=pod.labels,
             started=parse_time(status.start_time),
             devices=given_to(metadata.annotations) if constraints.devices is not None else (),
+            slot=slot_of(pod, self._slotted) if self._slotted else "",
         )
         if group is not None:
-            return PodFacts(profile, task, None, refusal, group.called, group.awaited)
+            return PodFacts(profile, task, None, refusal, group.called, group.awaited, named)
         # Admission holds back pods that are yet to be created; this one is there.
         alone = GangFacts(
             id=gang,
             namespace=metadata.namespace,
             name=metadata.name,
-            queue=queue_of(pod, self._families) or self._queues.get(profile, ""),
+            queue=named or self._queues.get(profile, ""),
+            queue_name=queue.name if queue is not None else "",
             priority=priority,
             created=created,
             phase=Phase.INQUEUE,
             preemptable=preemptable,
             profile=profile,
         )
-        return PodFacts(profile, task, alone, refusal)
+        return PodFacts(profile, task, alone, refusal, queue=named)
+
+    def queue_of(self, obj: Object) -> QueueMark | Refusal | None:
+        """The queue that an object names, in any dialect."""
+        return queue_of(obj, self._families)
 
     def _shape(self, pod: Pod) -> _Shape:
         key = _key(pod)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from podium.core.facts import GangFacts
 from podium.core.model import Gang, Phase
-from podium.dialects.dialect import Dialect, GroupKind, Verdict
+from podium.dialects.dialect import Dialect, GroupKind, Setting, Verdict
 from podium.dialects.kubernetes.membership import Marks, Membership
 from podium.dialects.kubernetes.policies import Priorities
 from podium.kube.changes import Patch
@@ -83,9 +83,11 @@ def _memberships(pod: Pod) -> tuple[Membership, ...]:
     return (Membership(group_id(namespace, name), f"{namespace}/{name}", called),)
 
 
-UPSTREAM = Dialect(
-    name="upstream",
-    marks=Marks(_memberships),
-    groups=(GroupKind(PODGROUPS, group_id, read_group, _patch),),
-    views={PODGROUPS: PodGroup},
-)
+def upstream(setting: Setting) -> Dialect:
+    """The dialect."""
+    return Dialect(
+        name="upstream",
+        marks=Marks(_memberships),
+        groups=(GroupKind(PODGROUPS, group_id, read_group, _patch),),
+        views={PODGROUPS: PodGroup},
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.dialects.volcano.names import OWN_GROUP_NAME, QUEUE_NAME
+from podium.dialects.volcano.names import QUEUE_NAME
 from podium.kube.cache import Cache
 from podium.kube.resources import NAMESPACES
 from podium.kube.wire import Pod
@@ -24,9 +24,8 @@ LEADERS_KEY = "leaderworkerset.sigs.k8s.io/group-key"
 
 _PREFIX = "podgroup-"
 
-# How other APIs group pods, by labels or annotations.
-_OTHERS = (
-    OWN_GROUP_NAME,
+# How APIs group pods that podium does not read, by labels or annotations.
+_UNREAD = (
     "scheduling.x-k8s.io/pod-group",
     "pod-group.scheduling.sigs.k8s.io",
     "pod-group.scheduling.sigs.k8s.io/name",
@@ -60,11 +59,9 @@ def queue_of_namespace(namespace: str, cache: Cache) -> str:
     return found.annotations.get(QUEUE_NAME, "") if found is not None else ""
 
 
-def grouped_elsewhere(pod: Pod) -> bool:
-    """Whether the pod belongs to a group by another mark than Volcano's own."""
-    if pod.spec.scheduling_group is not None:
-        return True
-    return any(mark in pod.annotations or mark in pod.labels for mark in _OTHERS)
+def grouped_unread(pod: Pod) -> bool:
+    """Whether a pod belongs to a group of an API that podium does not read."""
+    return any(mark in pod.annotations or mark in pod.labels for mark in _UNREAD)
 
 
 def topology_of(annotations: Mapping[str, str]) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ writers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from podium.dialects.volcano.job_admission import check_queue_of
 from podium.dialects.volcano.job_groups import group_changes, group_of, pods_due
@@ -40,10 +40,10 @@ from podium.dialects.volcano.job_state import (
 )
 from podium.dialects.volcano.job_status import Move, record_change, status_change
 from podium.dialects.volcano.job_steps import front_of
-from podium.dialects.volcano.job_tally import Member, Tally, is_looked_at
+from podium.dialects.volcano.job_tally import Tally, is_looked_at
 from podium.dialects.volcano.job_types import Job
 from podium.dialects.volcano.job_volumes import claim_name, volume_changes, volume_records
-from podium.dialects.volcano.names import COMMANDS, GROUPING, PODGROUPS, QUEUES
+from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES, SCHEDULER
 from podium.dialects.volcano.status import LACKS_PODS
 from podium.dialects.volcano.types import Command, PodGroup
 from podium.errors import ApiError
@@ -52,6 +52,7 @@ from podium.kube.changes import Change, Delete, Patch
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
 from podium.kube.events import WARNING
 from podium.kube.fields import FieldError
+from podium.kube.job_members import Member, delete_pod
 from podium.kube.mapping import controlled_by, itself, nobody
 from podium.kube.observed import Observed
 from podium.kube.resources import NAMESPACES, PERSISTENTVOLUMECLAIMS, PODS, PRIORITYCLASSES, Resource
@@ -75,7 +76,9 @@ class JobController:
     name = "volcano-job"
     component = "vc-controller-manager"
 
-    def __init__(self) -> None:
+    def __init__(self, grouping: Container[str] = (SCHEDULER,)) -> None:
+        """`grouping` are schedulers that are sure to look at groups, and say whether one is let into its queue."""
+        self._grouping = grouping
         self._reader = Reader()
         owned = controlled_by(JOBS)
         self.watches: Mapping[Resource, Mapper] = {
@@ -104,7 +107,7 @@ class JobController:
         expiry = _expiry(job)
         if expiry is not None and expiry <= now:
             return Outcome((Delete(JOBS, job.namespace, job.name, uid=job.uid, propagation="Foreground"),))
-        look = _Look(job, cache, now)
+        look = _Look(job, cache, now, self._grouping)
         if not job.status.state.phase:
             errors = errors or tuple(check_queue_of(job, Observed(cache)))
             if errors:
@@ -146,8 +149,9 @@ def _sentence(errors: tuple[FieldError, ...]) -> str:
 class _Look:
     """One look at one Job."""
 
-    def __init__(self, job: Job, cache: Cache, now: float) -> None:
+    def __init__(self, job: Job, cache: Cache, now: float, grouping: Container[str]) -> None:
         self.job, self.now = job, now
+        self._grouping = grouping
         self._cache = cache
         self._phase = job.status.state.phase
         self.tally = Tally(job, cache)
@@ -182,7 +186,7 @@ class _Look:
             after = self._clear()
         changes = [*before, *self.status(move, victims, version, retries, counts_stay(request, step, victims))]
         changes += [_taken(each) for each in (*commands[:1], *outdated)]
-        changes += [_delete(each) for each in victims]
+        changes += [delete_pod(each.pod) for each in victims]
         own = [*first_number(job), *after]
         changes += own
         if not any(isinstance(each, Patch) and each.resource == JOBS and "spec" in each.patch for each in own):
@@ -281,7 +285,7 @@ class _Look:
         if group is None or not group.deleting:
             ready += group_changes(job, self._front, group, cache)
         ready += record_change(job, {**plugin_records(job), **volume_records(job)})
-        due = pods_due(job, group)
+        due = pods_due(job, group, self._grouping)
         if due is not None and due > self.now:
             self._again_at.append(due)
         if group is None or due is None or due > self.now:
@@ -360,8 +364,8 @@ class _Look:
         """A scheduler gives the group its phase, or the pods their places or a reason; one that is not there
         cannot say so."""
         name = self.job.spec.scheduler_name
-        members = self.tally.members
-        if name not in GROUPING and members and all(map(is_looked_at, members)):
+        members = self.tally.all
+        if name not in self._grouping and members and all(map(is_looked_at, members)):
             return
         due = parse_time(group.metadata.creation_timestamp) + _UNSEEN
         if self.now < due:
@@ -369,10 +373,6 @@ class _Look:
             return
         told = f"no scheduler has looked at group {group.name}: is there one called {name}, and does it run?"
         self._note("PodGroupPending", told, WARNING)
-
-
-def _delete(member: Member) -> Delete:
-    return Delete(PODS, member.pod.namespace, member.pod.name, uid=member.pod.uid)
 
 
 # --- what concerns a Job -----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from podium.dialects.volcano.job_names import (
 )
 from podium.dialects.volcano.job_state import Front
 from podium.dialects.volcano.job_types import Job, TaskSpec, on_wire
-from podium.dialects.volcano.names import DEFAULT_QUEUE, GROUPING, PODGROUPS, SCHEDULER, SCHEDULER_NAME, TASK_SPEC
+from podium.dialects.volcano.names import DEFAULT_QUEUE, PODGROUPS, SCHEDULER, SCHEDULER_NAME, TASK_SPEC
 from podium.dialects.volcano.types import NetworkTopology, PodGroup
 from podium.dialects.volcano.usage import Usage, pod_usage
 from podium.kube.cache import Cache
@@ -49,16 +49,16 @@ def group_of(job: Job, cache: Cache) -> PodGroup | None:
     return None
 
 
-def pods_due(job: Job, group: PodGroup | None) -> float | None:
+def pods_due(job: Job, group: PodGroup | None, grouping: Container[str]) -> float | None:
     """From when on pods may be made: 0 once the group was let into its queue, None while that is decided on.
 
-    A scheduler that knows no groups lets none in, and is not waited for.
+    A scheduler that knows no groups, which those of `grouping` do, lets none in and is not waited for.
     """
     if group is None or group.deleting or group.status.phase == "Pending":
         return None
     if group.status.phase:
         return 0.0
-    if job.spec.scheduler_name in GROUPING:
+    if job.spec.scheduler_name in grouping:
         return None
     return parse_time(group.metadata.creation_timestamp) + _UNHEEDED
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 import msgspec
 
@@ -21,18 +22,13 @@ from podium.dialects.volcano.job_state import (
     Step,
     is_last_try,
 )
-from podium.dialects.volcano.job_tally import Member, Tally
-from podium.dialects.volcano.job_types import Job, TaskSpec
+from podium.dialects.volcano.job_tally import Tally
+from podium.dialects.volcano.job_types import Job
 from podium.kube.cache import Cache
 from podium.kube.changes import Create, Read
+from podium.kube.job_members import MOST_PODS_AT_ONCE, Member, Role, to_create
 from podium.kube.resources import PODS
 from podium.kube.times import format_time
-
-# A bigger Job is started in several looks, so that it does not hold up the smaller ones.
-MOST_PODS_AT_ONCE = 500
-# So many pods beyond its gang may wait for a place; more are made when these have theirs.  A Job of a million
-# tiny pods takes what room there is, and the server need not hold the rest.
-MOST_WAITING = 5_000
 
 
 def given_up(tally: Tally, step: Step, request: Request) -> list[Member]:
@@ -42,7 +38,7 @@ def given_up(tally: Tally, step: Step, request: Request) -> list[Member]:
     whatever the look was for.
     """
     job = tally.job
-    there = [each for each in tally.members if not each.leaving]
+    there = [each for each in tally.all if not each.leaving]
     chosen: list[Member] = []
     if step.do is Do.KILL:
         retain = Retain.SOFT if _keeps_ended(job, step) else step.retain
@@ -50,10 +46,11 @@ def given_up(tally: Tally, step: Step, request: Request) -> list[Member]:
     elif step.do is Do.KILL_TARGET:
         chosen = list(_targets(tally, request))
     else:
-        chosen = [each for each in tally.surplus() if not each.leaving]
+        replicas = {task.name: task.replicas for task in job.spec.tasks}
+        chosen = [each for each in tally.surplus(replicas) if not each.leaving]
     if job.status.state.phase == RESTARTING:
         chosen += _left_over(job, (each for each in there if not tally.current(each)))
-    told_to_go = [each for each in tally.members if each.leaving and not each.pod.deleting]
+    told_to_go = [each for each in tally.all if each.leaving and not each.pod.deleting]
     return list({each.pod.uid: each for each in (*chosen, *told_to_go)}.values())
 
 
@@ -138,27 +135,13 @@ def births(
 ) -> Births:
     """The pods that are missing of the tasks that may start."""
     job, found = tally.job, Births()
-    idle = sum(not each.pod.spec.node_name and not each.pod.finished for each in tally.members)
-    most = min(MOST_PODS_AT_ONCE, max(MOST_WAITING - idle, front.least - len(tally.members)))
-    for task, index in _places(front.started):
-        if len(found.first) + len(found.then) >= most:
-            return found
-        if index in tally.of(task.name):
-            continue
-        name = pod_name(job.name, task.name, index)
-        if cache.get(PODS, job.namespace, name) is not None:
-            found.blocked.append(name)
-            continue
-        lost = (task.name, index) in waiting
+    tasks = {task.name: task for task in front.started}
+    roles = [Role(task.name, task.replicas, task.minimum) for task in front.started]
+    creation = to_create(tally, roles, front.least, partial(pod_name, job.name), job.namespace, cache)
+    found.blocked = creation.blocked
+    for name, index in creation.places:
+        task, lost = tasks[name], (name, index) in waiting
         marks = {EVICTED_AT: format_time(now)} if lost else {}
         document = pod_document(job, task, index, group, plugins, marks)
         (found.first if lost else found.then).append(Create(PODS, job.namespace, document))
     return found
-
-
-def _places(tasks: Sequence[TaskSpec]) -> Iterator[tuple[TaskSpec, int]]:
-    """Every place of these tasks, those of the gang first: it cannot start while one of its tasks has none."""
-    for task in tasks:
-        yield from ((task, index) for index in range(min(task.minimum, task.replicas)))
-    for task in tasks:
-        yield from ((task, index) for index in range(task.minimum, task.replicas))

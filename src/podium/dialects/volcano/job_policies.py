@@ -13,12 +13,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from podium.core.plugins.sla import duration
+from podium.core.durations import duration
 from podium.dialects.volcano.job_names import ANSWERED_GENERATION, EVICTED_AT
 from podium.dialects.volcano.job_state import SYNC_JOB, TARGETED
-from podium.dialects.volcano.job_tally import Member, Tally, exit_code, restarts
+from podium.dialects.volcano.job_tally import Tally
 from podium.dialects.volcano.job_types import ANY, DEFAULT_MAX_RETRY, Job, LifecyclePolicy, TaskSpec
 from podium.dialects.volcano.types import PodGroup
+from podium.kube.job_members import Member, container_restarts, exit_code
 from podium.kube.times import parse_time
 from podium.kube.wire import Pod
 
@@ -156,9 +157,9 @@ def _of_task(tally: Tally, task: TaskSpec, members: list[Member]) -> Iterator[Ha
         told = f"all pods of task {task.name} have succeeded"
         yield Happening(TASK_COMPLETED, _ended_at(last.pod), told, task, (last.index,))
     limit = task.max_retry or DEFAULT_MAX_RETRY
-    again = restarts(members)
+    again = container_restarts(each.pod for each in members)
     if 0 <= limit <= again:
-        worst = max(members, key=lambda each: restarts([each]))
+        worst = max(members, key=lambda each: container_restarts([each.pod]))
         told = f"containers of task {task.name} were restarted {again} times, and {limit} are allowed"
         yield Happening(TASK_FAILED, _restarted_at(worst.pod), told, task, (worst.index,))
 

@@ -8,7 +8,7 @@ So the group, and the phases, count the tasks that have started, and are raised 
 from __future__ import annotations
 
 from podium.dialects.volcano.job_state import Front, whole
-from podium.dialects.volcano.job_tally import Tally, is_up
+from podium.dialects.volcano.job_tally import Tally
 from podium.dialects.volcano.job_types import TaskSpec
 
 
@@ -49,4 +49,4 @@ def _obstacle(tally: Tally, waiting: tuple[TaskSpec, ...]) -> str:
 def _missing(tally: Tally, name: str) -> int:
     """How many more pods of a task have to be up before others may start."""
     task = tally.job.task(name)
-    return 0 if task is None else task.minimum - sum(is_up(each) for each in tally.of(name).values())
+    return 0 if task is None else task.minimum - sum(each.up for each in tally.of(name).values())

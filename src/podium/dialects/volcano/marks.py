@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from podium.dialects.kubernetes.membership import Marks, Membership
-from podium.dialects.volcano.groups import GROUP_MIN_MEMBER, group_name, grouped_elsewhere
+from podium.dialects.kubernetes.membership import Marks, Membership, QueueMark
+from podium.dialects.volcano.groups import GROUP_MIN_MEMBER, group_name, grouped_unread
 from podium.dialects.volcano.names import (
     ALLOCATION_GATE,
     GROUP_NAME,
@@ -22,7 +22,7 @@ from podium.dialects.volcano.names import (
     group_id,
     queue_id,
 )
-from podium.kube.wire import Pod
+from podium.kube.wire import Object, Pod
 
 
 def _memberships(pod: Pod) -> tuple[Membership, ...]:
@@ -38,7 +38,7 @@ def _waits_for_a_group(pod: Pod, schedulers: Container[str], grouped: bool) -> b
     """Whether a pod that names no group will be in one."""
     if pod.spec.scheduler_name not in schedulers or pod.metadata.controller is None:
         return False
-    return (grouped or GROUP_MIN_MEMBER in pod.annotations) and not grouped_elsewhere(pod)
+    return (grouped or GROUP_MIN_MEMBER in pod.annotations) and not grouped_unread(pod)
 
 
 def _member(namespace: str, name: str, role: str, *, awaited: bool = False) -> Membership:
@@ -46,10 +46,10 @@ def _member(namespace: str, name: str, role: str, *, awaited: bool = False) -> M
     return Membership(group_id(namespace, name), group, f"PodGroup {group} of Volcano", role, awaited)
 
 
-def _queue(pod: Pod) -> str | None:
-    marks = pod.metadata.annotations
+def _queue(obj: Object) -> QueueMark | None:
+    marks = obj.metadata.annotations
     name = marks.get(QUEUE_NAME) if marks else None
-    return queue_id(name) if name else None
+    return QueueMark(queue_id(name), name, f"queue {name} of Volcano") if name else None
 
 
 def _priority(pod: Pod) -> int | None:

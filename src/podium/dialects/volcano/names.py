@@ -8,9 +8,8 @@ PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command")
 
+DIALECT = "volcano"
 SCHEDULER = "volcano"
-# Schedulers that are sure to look at groups, and to say whether one is let into its queue.
-GROUPING = frozenset({SCHEDULER, "podium", "podium-gpu"})
 DEFAULT_QUEUE = "default"
 ROOT_QUEUE = "root"
 
@@ -29,11 +28,20 @@ PREEMPTABLE = "volcano.sh/preemptable"
 # On groups, podium's own: who places the pods, if it is another scheduler.
 SCHEDULER_NAME = "podium.dev/scheduler-name"
 
+# On groups: how long one may wait before it is let in, whatever else was.
+LONGEST_WAIT = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+
+# On nodes.
+NODE_GROUP = "volcano.sh/nodegroup-name"
+
 # On queues.
 HIERARCHY = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 NODE_GROUP_LIMITS = "volcano.sh/nodegroup-resource-limits"
+
+# Among the limits of a quota: what its namespace counts in shares between namespaces.
+NAMESPACE_WEIGHT = "volcano.sh/namespace.weight"
 
 
 def group_id(namespace: str, name: str) -> str:

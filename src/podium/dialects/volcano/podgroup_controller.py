@@ -15,11 +15,12 @@ kinds as they come and go.  The status of groups is the scheduler's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from podium.dialects.kubernetes.membership import Membership
 from podium.dialects.volcano.groups import (
     GROUP_MIN_MEMBER,
     JOBSET_UID,
@@ -27,14 +28,14 @@ from podium.dialects.volcano.groups import (
     LEADERS_SET,
     OWNER_PREFIX,
     group_name,
-    grouped_elsewhere,
+    grouped_unread,
     leader_of,
     name_after,
     queue_of_namespace,
     topology_of,
 )
 from podium.dialects.volcano.job_names import BUDGETS
-from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, PREEMPTABLE, QUEUE_NAME
+from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, PREEMPTABLE, QUEUE_NAME, SCHEDULER, group_id
 from podium.dialects.volcano.types import PodGroup
 from podium.dialects.volcano.usage import Usage, pod_usage
 from podium.kube.cache import Cache, Key
@@ -68,8 +69,14 @@ class PodGroupController:
 
     name = "podgroup"
 
-    def __init__(self, schedulers: Iterable[str] = ("volcano",)) -> None:
+    def __init__(
+        self,
+        schedulers: Iterable[str] = (SCHEDULER,),
+        named_groups: Callable[[Pod], Iterable[Membership]] = lambda pod: (),
+    ) -> None:
+        """`named_groups` are the groups that a pod names, in any dialect."""
         self._schedulers = frozenset(schedulers)
+        self._named_groups = named_groups
         self.watches: dict[Resource, Mapper] = {
             PODS: self._of_pod,
             PODGROUPS: _of_group,
@@ -143,7 +150,10 @@ class PodGroupController:
     def _concerned(self, pod: Pod) -> bool:
         if pod.spec.scheduler_name not in self._schedulers or pod.finished or pod.deleting:
             return False
-        return pod.annotations.get(GROUP_NAME, group_name(pod)) == group_name(pod) and not grouped_elsewhere(pod)
+        own = group_name(pod)
+        if pod.annotations.get(GROUP_NAME, own) != own or grouped_unread(pod):
+            return False
+        return all(group.gang == group_id(pod.namespace, own) for group in self._named_groups(pod))
 
     def _kind(self, reference: OwnerReference) -> Resource | None:
         """The resource that a reference is about, if it is followed."""

@@ -25,10 +25,11 @@ from podium.embedded.controllers.job_tally import (
 from podium.embedded.controllers.names import NamesIn
 from podium.embedded.controllers.pods import claim, rest_after
 from podium.kube.cache import Cache, Key
-from podium.kube.changes import Change, Create, Delete, Document
+from podium.kube.changes import Change, Create, Document
 from podium.kube.conditions import set_condition
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
 from podium.kube.events import WARNING
+from podium.kube.job_members import delete_pod
 from podium.kube.mapping import controlled_by, itself
 from podium.kube.resources import JOBS, PODS, Resource
 from podium.kube.selectors import EVERYTHING, from_selector
@@ -104,7 +105,7 @@ class JobController:
 
         changes: list[Change] = [*status_patch(JOBS, job, job.status, status, exact=True)]
         if ending is not None:
-            changes += [_delete(pod) for pod in tally.active]
+            changes += [delete_pod(pod) for pod in tally.active]
         released = {pod.uid for pod in step.release}
         changes += [without_finalizer(PODS, pod, TRACKING) for pod in step.release]
         changes += [
@@ -112,7 +113,7 @@ class JobController:
             for pod in plan.take_back
             if tracked(pod) and pod.uid not in released
         ]
-        changes += [_delete(pod) for pod in plan.take_back]
+        changes += [delete_pod(pod) for pod in plan.take_back]
         changes += [Create(PODS, job.namespace, pod) for pod in plan.start]
         deadline = _deadline(job, started)
         timers = [at for at in (plan.again_at, deadline if ending is None else None) if at is not None]
@@ -253,7 +254,3 @@ def _pod_notes(job: Job, plan: Plan) -> tuple[Note, ...]:
     ]
     deleted = [Note(JOBS, job, "SuccessfulDelete", f"Deleted pod: {pod.name}") for pod in plan.take_back]
     return (*created, *deleted)
-
-
-def _delete(pod: Pod) -> Delete:
-    return Delete(PODS, pod.namespace, pod.name, uid=pod.uid)

@@ -27,15 +27,13 @@ from podium.embedded.controllers.pods import victims_first
 from podium.kube.changes import Document
 from podium.kube.conditions import owner_reference
 from podium.kube.hashes import SUFFIX_LENGTH
+from podium.kube.job_members import MOST_PODS_AT_ONCE
 from podium.kube.resources import JOBS
 from podium.kube.wire import Job, Pod
 from podium.kube.writing import pod_from_template
 
 FIRST_DELAY = 10.0
 LONGEST_DELAY = 600.0
-
-# A bigger Job is started (or stopped) in several looks, so that it does not hold up the smaller ones.
-MOST_PODS_AT_ONCE = 500
 
 
 class Plan(msgspec.Struct):

@@ -23,6 +23,7 @@ import msgspec
 from podium.embedded.controllers.job_indexes import Indexes
 from podium.embedded.controllers.job_policies import FAIL_INDEX, judge
 from podium.embedded.controllers.pods import active, terminating
+from podium.kube.job_members import container_restarts
 from podium.kube.times import parse_time
 from podium.kube.wire import ContainerStatus, Job, Pod, PodSpec, UncountedTerminatedPods, condition
 
@@ -66,12 +67,7 @@ def in_place_restarts(job: Job, pods: list[Pod]) -> int:
     """Restarts of containers in pods that have not ended, where the Job's pods restart in place."""
     if restart_policy(bytes(job.spec.template)) != "OnFailure":
         return 0
-    running = (pod for pod in pods if pod.status.phase in ("Pending", "Running"))
-    return sum(
-        status.restart_count
-        for pod in running
-        for status in [*(pod.status.container_statuses or ()), *(pod.status.init_container_statuses or ())]
-    )
+    return container_restarts(pods)
 
 
 @lru_cache(maxsize=1024)

@@ -8,16 +8,15 @@ from itertools import islice
 from podium.embedded.controllers.names import NamesIn, generated_names, sisters_seed
 from podium.embedded.controllers.pods import active, available_at, claim, rest_after, terminating, victims_first
 from podium.kube.cache import Cache, Key
-from podium.kube.changes import Create, Delete, Document
+from podium.kube.changes import Create, Document
 from podium.kube.conditions import owner_reference
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
+from podium.kube.job_members import MOST_PODS_AT_ONCE, delete_pod
 from podium.kube.mapping import controlled_or_selected_by, itself
 from podium.kube.resources import PODS, REPLICASETS, Resource
 from podium.kube.selectors import LabelMatch, from_selector
 from podium.kube.wire import Object, Pod, ReplicaSet
 from podium.kube.writing import count, pod_from_template, status_patch
-
-MOST_PODS_AT_ONCE = 500
 
 
 def selector_of(obj: Object) -> LabelMatch:
@@ -61,7 +60,7 @@ class ReplicaSetController:
         sisters = _sisters_by_node(replicas, cache)
         victims = victims_first(pods, lambda pod: sisters[pod.spec.node_name])[:-missing][:MOST_PODS_AT_ONCE]
         notes = [Note(REPLICASETS, replicas, "SuccessfulDelete", f"Deleted pod: {pod.name}") for pod in victims]
-        deletes = [Delete(PODS, pod.namespace, pod.name, uid=pod.uid) for pod in victims]
+        deletes = [delete_pod(pod) for pod in victims]
         return Outcome((*changes, *deletes), again_at, tuple(notes))
 
 

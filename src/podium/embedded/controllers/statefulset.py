@@ -28,6 +28,7 @@ from podium.embedded.controllers.statefulset_identity import (
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Delete, Document, Patch
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
+from podium.kube.job_members import delete_pod
 from podium.kube.mapping import controlled_by, controlled_or_selected_by, itself
 from podium.kube.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS, PODS, STATEFULSETS, Resource
 from podium.kube.selectors import LabelMatch, from_selector
@@ -235,7 +236,7 @@ class _Look:
     def _delete(self, pod: Pod) -> None:
         if pod.deleting:
             return
-        self.step.changes.append(Delete(PODS, pod.namespace, pod.name, uid=pod.uid))
+        self.step.changes.append(delete_pod(pod))
         message = f"delete Pod {pod.name} in StatefulSet {self.stateful.name} successful"
         self.step.notes.append(Note(STATEFULSETS, self.stateful, "SuccessfulDelete", message))
 

@@ -11,9 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-RUN_SECONDS = "podium.dev/run-seconds"
-EXIT_CODE = "podium.dev/exit-code"
-TERMINATION_SECONDS = "podium.dev/termination-seconds"
+from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, TERMINATION_SECONDS
 
 _SECONDS = re.compile(r"\d{1,10}(\.\d{1,9})?", re.ASCII)
 _CODE = re.compile(r"\d{1,3}", re.ASCII)

@@ -28,9 +28,6 @@ from podium.core.cluster import Cluster
 from podium.core.model import HOLDING, ON_NODE, State, Task
 from podium.core.recount import recount
 from podium.dialects.kubernetes.translate import state_of
-from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, QUEUE_NAME, QUEUES
-from podium.dialects.volcano.status import UNSCHEDULABLE
-from podium.dialects.volcano.types import PodGroup, Queue
 from podium.embedded.store import Record
 from podium.engine.errands import Errand
 from podium.engine.recovery import GIVEN_UP
@@ -42,6 +39,7 @@ from podium.kube.resources import NODES, PODS, Resource
 from podium.kube.wire import Node, Pod, condition
 from podium.sim.histories.population import TAKING
 from podium.sim.histories.stage import Stage, Violation, Watcher
+from podium.sim.histories.standing import Standing
 from podium.sim.histories.wire import Call
 
 _FEW_PODS = 60
@@ -64,15 +62,16 @@ class Invariants(Watcher):
         self.checks = 0
         self._unseen = 0  # steps since the last look
         self._stage = stage
-        self._limits: dict[str, Amounts] = {}
+        self._api = Standing(stage)
+        self._limits: dict[str, Amounts] = {}  # by queue
         self._homes: dict[str, str] = {}  # where a pod was bound, by uid
         self._seen: dict[str, Seen] = {}  # by the uid of a pod under way
         self._requests: dict[str, Amounts] = {}
         self._marked: set[str] = set()  # pods that were told that they have to go
-        self._whole: set[str] = set()  # groups that have had their minimum bound
+        self._whole: set[str] = set()  # gangs that have had their minimum bound
 
     def limit(self, limits: Mapping[str, Amounts]) -> None:
-        """These queues may not hold more than that."""
+        """The queues of these ids may not hold more than that."""
         self._limits = dict(limits)
 
     # --- what happens ---------------------------------------------------------------------------
@@ -133,24 +132,24 @@ class Invariants(Watcher):
                     "I1", f"{pod.name} brings {pod.spec.node_name} to {used[name]} {name}, and it has {room}"
                 )
         self._check_queue(pod, asked)
-        group = self._group(pod)
-        if group is not None and self._members_bound(group.name) >= group.spec.min_member:
-            self._whole.add(group.name)
+        gang = self._api.gang_of(pod)
+        if gang is not None and self._members_bound(gang.id) >= gang.minimum:
+            self._whole.add(gang.id)
 
     def _check_queue(self, pod: Pod, asked: Amounts) -> None:
-        name = self._queue_of(pod)
-        limit = self._limits.get(name)
+        queue = self._api.queue_of(pod)
+        limit = self._limits.get(queue)
         if limit is None:
             return
         held: Counter[str] = Counter()
         for other in self._stage.pods.values():
             # What has to go is no longer its queue's, as what goes already is not: nodes count it, queues do not.
             going = other.deleting or other.uid in self._marked
-            if _holds(other) and not going and self._queue_of(other) == name:
+            if _holds(other) and not going and self._api.queue_of(other) == queue:
                 held.update(self.asked(other))
         for resource, most in limit.items():
             if resource in asked and held[resource] > most:
-                self._fail("I5", f"{pod.name} brings queue {name} to {held[resource]} {resource} of {most}")
+                self._fail("I5", f"{pod.name} brings queue {queue} to {held[resource]} {resource} of {most}")
 
     # --- after every step ---------------------------------------------------------------------------
 
@@ -245,20 +244,21 @@ class Invariants(Watcher):
                 )
 
     def _check_gangs(self) -> None:
-        for group in self._stage.server.objects(PODGROUPS):
-            assert isinstance(group, PodGroup)
-            bound, minimum = self._members_bound(group.name), group.spec.min_member
-            if not 0 < bound < minimum:
+        for gang in self._api.gangs():
+            bound = self._members_bound(gang.id)
+            if not 0 < bound < gang.minimum:
                 continue
-            evicted = any(pod_uid in self.evictions for pod_uid in self._uids_of(group.name))
-            if (group.name not in self._whole or evicted) and not self._keeps(group):
-                self._fail("I4", f"{group.name} has {bound} of at least {minimum} members bound at rest")
+            evicted = any(pod.uid in self.evictions for pod in self._api.members(gang.id))
+            if (gang.id not in self._whole or evicted) and not self._keeps(gang.id):
+                self._fail("I4", f"{gang.name} has {bound} of at least {gang.minimum} members bound at rest")
 
-    def _keeps(self, group: PodGroup) -> bool:
-        """Whether a group has members bound that nobody would create again, and says that it keeps them."""
-        lone = any(_holds(pod) and pod.metadata.controller is None for pod in self._members(group.name))
-        said = next((each for each in group.status.conditions or () if each.type == UNSCHEDULABLE), None)
-        return lone and said is not None and said.status == "True" and KEEPING in said.message
+    def _keeps(self, gang: str) -> bool:
+        """Whether a gang has members bound that nobody would create again, and says that it keeps them."""
+        members = self._api.members(gang)
+        said = (condition(pod.status.conditions, "PodScheduled") for pod in members if not pod.spec.node_name)
+        return any(_holds(pod) and pod.metadata.controller is None for pod in members) and any(
+            each is not None and each.status == "False" and KEEPING in each.message for each in said
+        )
 
     def _check_room(self) -> None:
         """Nobody waits beside room: what is missing of a gang would find places, one after the other, by hand.
@@ -273,15 +273,21 @@ class Invariants(Watcher):
         for pod in pods:
             idle = not pod.spec.node_name and not pod.deleting and not pod.finished
             plain = not (pod.spec.node_selector or pod.spec.scheduling_gates)
-            if idle and plain and pod.spec.scheduler_name == TAKING and self._queue_of(pod) not in self._limits:
-                waiting.setdefault(pod.annotations.get(GROUP_NAME) or pod.name, []).append(pod)
-        for name, members in waiting.items():
-            group = self._group(members[0])
-            if group is None and GROUP_NAME in members[0].annotations:
+            if (
+                idle
+                and plain
+                and pod.spec.scheduler_name == TAKING
+                and self._api.queue_of(pod) not in self._limits
+            ):
+                group = self._api.membership(pod)
+                waiting.setdefault(group.gang if group is not None else pod.uid, []).append(pod)
+        for members in waiting.values():
+            gang = self._api.gang_of(members[0])
+            if gang is None and self._api.membership(members[0]) is not None:
                 continue  # it has been deleted: they wait for another one
-            minimum = group.spec.min_member if group is not None else 1
-            needed = max(1, minimum - self._members_bound(name))
+            needed = max(1, gang.minimum - self._members_bound(gang.id)) if gang is not None else 1
             if len(members) >= needed and self._fit_by_hand(members[:needed]):
+                name = gang.name if gang is not None else members[0].name
                 self._fail("I7", f"{name} waits, and there is room for it")
 
     def _fit_by_hand(self, pods: list[Pod]) -> bool:
@@ -332,26 +338,10 @@ class Invariants(Watcher):
                 used["pods"] += 1
         return used
 
-    def _members(self, name: str) -> list[Pod]:
-        return [pod for pod in self._stage.pods.values() if pod.annotations.get(GROUP_NAME) == name]
-
-    def _members_bound(self, name: str) -> int:
+    def _members_bound(self, gang: str) -> int:
         """Members with a place, and those that have done their work."""
-        return sum(
-            pod.status.phase == "Succeeded" or (_holds(pod) and not pod.deleting) for pod in self._members(name)
-        )
-
-    def _uids_of(self, name: str) -> set[str]:
-        return {pod.uid for pod in self._members(name)}
-
-    def _group(self, pod: Pod) -> PodGroup | None:
-        name = pod.annotations.get(GROUP_NAME, "")
-        found = self._stage.server.find(PODGROUPS, pod.namespace, name) if name else None
-        return found if isinstance(found, PodGroup) else None
-
-    def _queue_of(self, pod: Pod) -> str:
-        group = self._group(pod)
-        return group.spec.queue if group is not None else pod.annotations.get(QUEUE_NAME, "")
+        members = self._api.members(gang)
+        return sum(pod.status.phase == "Succeeded" or (_holds(pod) and not pod.deleting) for pod in members)
 
     def _scheduler(self, process: str) -> Scheduler | None:
         found = self._stage.processes.get(process)
@@ -363,9 +353,8 @@ class Invariants(Watcher):
 
 
 def limits_of(stage: Stage) -> dict[str, Amounts]:
-    """What the queues may hold that have a capability."""
-    queues = (queue for queue in stage.server.objects(QUEUES) if isinstance(queue, Queue))
-    return {queue.name: amounts(queue.spec.capability) for queue in queues if queue.spec.capability}
+    """What the queues may hold that have a capability, by their ids."""
+    return {queue.id: queue.capability for queue in Standing(stage).queues() if queue.capability}
 
 
 def _holds(pod: Pod) -> bool:

@@ -1,44 +1,27 @@
 """What lives on the cluster of a history: nodes, queues and workloads of every kind, drawn from a seed.
 
-A family of workloads is a function in `WORKLOADS`; it gets a draw and a name, and gives the objects that its users
-would create.  A further API family joins all histories by a line there.
+A workload is a function of a draw and a name that gives the objects which a user would create.  Those of plain
+Kubernetes are here, those of a dialect in its record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
-import msgspec
-
-from podium.dialects.volcano.names import DEFAULT_QUEUE, GROUP_NAME, QUEUE_NAME, TASK_SPEC
-from podium.embedded.nodes.script import EXIT_CODE, RUN_SECONDS, TERMINATION_SECONDS
-from podium.embedded.nodes.shapes import GPU, Shape, node_document
+from podium.core.own_profiles import DEFAULT as OWN
+from podium.dialects import authoring, speaking
+from podium.dialects.workloads import DEFAULT_QUEUE, NAMESPACE, Ask, Document, Workload, template
+from podium.dialects.workloads import Draw as Wishes
+from podium.dialects.workloads import pod as plain_pod
+from podium.embedded.nodes.shapes import Shape, node_document
 from podium.sim.draw import Draw
 
-Document = dict[str, Any]
+T = TypeVar("T")
 
-NAMESPACE = "default"
 # The scheduler name whose profile takes from others when it must, and the one whose profile never does.
-TAKING, PEACEFUL = "podium", "volcano"
+TAKING, PEACEFUL = OWN, authoring().scheduler
 PRIORITIES = {"low": 0, "middle": 100, "high": 1000}
-
-
-class Ask(msgspec.Struct, frozen=True):
-    """What each pod of a workload wants and how long it runs; None for as long as it is let."""
-
-    cpu: int = 1
-    gpus: int = 0
-    seconds: float | None = 30.0
-    scheduler: str = TAKING
-    queue: str = DEFAULT_QUEUE
-    priority: str = ""
-    spec: Mapping[str, Any] = {}
-    labels: Mapping[str, str] = {}
-    annotations: Mapping[str, str] = {}
-    finalizers: tuple[str, ...] = ()
-    leaving: float = 0.0  # seconds that it takes to obey when it is told to go
-    owner: str = ""  # the controller of pods that are not made by one of the cluster's own
 
 
 # --- objects -------------------------------------------------------------------------------
@@ -49,12 +32,7 @@ def node(name: str, number: int, cpu: int = 8, gpus: int = 0, **more: Any) -> Do
 
 
 def queue(name: str, weight: int = 1, **spec: Any) -> Document:
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": name},
-        "spec": {"weight": weight, **spec},
-    }
+    return authoring().queue(name, {"weight": weight, **spec})
 
 
 def priority_classes() -> list[Document]:
@@ -78,79 +56,16 @@ def budget(name: str, labels: Mapping[str, str], least: int) -> Document:
     }
 
 
-def template(ask: Ask, **annotations: str) -> Document:
-    """Metadata and spec of a pod."""
-    amounts = {"cpu": str(ask.cpu), **({GPU: str(ask.gpus)} if ask.gpus else {})}
-    script = {RUN_SECONDS: f"{ask.seconds:g}"} if ask.seconds is not None else {}
-    if ask.leaving:
-        script[TERMINATION_SECONDS] = f"{ask.leaving:g}"
-    metadata: Document = {
-        "labels": dict(ask.labels),
-        "annotations": {**script, **ask.annotations, **annotations},
-        "finalizers": list(ask.finalizers),
-    }
-    if ask.owner:
-        owner = {"apiVersion": "example.com/v1", "kind": "Trainer", "name": ask.owner, "uid": ask.owner}
-        metadata["ownerReferences"] = [{**owner, "controller": True}]
-    spec: Document = {
-        "schedulerName": ask.scheduler,
-        "restartPolicy": "Never",
-        "containers": [{"name": "main", "image": "app", "resources": {"requests": amounts, "limits": amounts}}],
-        **ask.spec,
-    }
-    if ask.priority:
-        spec["priorityClassName"] = ask.priority
-    return {"metadata": metadata, "spec": spec}
-
-
 def pod(name: str, ask: Ask, **annotations: str) -> Document:
-    made = template(ask, **{QUEUE_NAME: ask.queue, **annotations})
-    made["metadata"] |= {"name": name, "namespace": NAMESPACE}
-    return {"apiVersion": "v1", "kind": "Pod", **made}
-
-
-def group(name: str, minimum: int, ask: Ask, **spec: Any) -> Document:
-    spec = {"minMember": minimum, "queue": ask.queue, **spec}
-    if ask.priority:
-        spec["priorityClassName"] = ask.priority
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": spec,
-    }
+    """A pod that names its queue."""
+    return plain_pod(name, ask, **{**authoring().naming(ask.queue), **annotations})
 
 
 def gang(name: str, members: int, ask: Ask, minimum: int | None = None) -> list[Document]:
     """A group and its pods."""
-    made = template(ask, **{GROUP_NAME: name})
-    found = [group(name, members if minimum is None else minimum, ask)]
-    for number in range(members):
-        metadata = {**made["metadata"], "name": f"{name}-{number}", "namespace": NAMESPACE}
-        found.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": made["spec"]})
-    return found
-
-
-def volcano_job(name: str, tasks: Mapping[str, int], ask: Ask, minimum: int | None = None) -> Document:
-    """A Volcano Job with so many pods of each task."""
-    spec: Document = {
-        "schedulerName": ask.scheduler,
-        "minAvailable": sum(tasks.values()) if minimum is None else minimum,
-        "queue": ask.queue,
-        "policies": [{"event": "PodEvicted", "action": "RestartJob"}],
-        "tasks": [
-            {"name": task, "replicas": replicas, "template": template(ask, **{TASK_SPEC: task})}
-            for task, replicas in tasks.items()
-        ],
-    }
-    if ask.priority:
-        spec["priorityClassName"] = ask.priority
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": spec,
-    }
+    writing = authoring()
+    pods = (plain_pod(f"{name}-{number}", ask, **writing.joining(name)) for number in range(members))
+    return [writing.group(name, members if minimum is None else minimum, ask), *pods]
 
 
 def batch_job(name: str, pods: int, ask: Ask) -> Document:
@@ -163,6 +78,25 @@ def batch_job(name: str, pods: int, ask: Ask) -> Document:
 
 
 # --- draws -------------------------------------------------------------------------------
+
+
+class _Wishes:
+    """A draw as the workloads of dialects know it."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def whole(self, low: int, high: int) -> int:
+        return self._draw.whole(low, high)
+
+    def chance(self, likely: float) -> bool:
+        return self._draw.chance(likely)
+
+    def pick(self, some: Sequence[T]) -> T:
+        return self._draw.pick(some)
+
+    def ask(self) -> Ask:
+        return some_ask(self._draw)
 
 
 def some_ask(draw: Draw) -> Ask:
@@ -182,81 +116,35 @@ def some_ask(draw: Draw) -> Ask:
                 "labelSelector": {"matchLabels": {"app": app}},
             }
         ]
+    cpu, gpus = draw.whole(1, 3), draw.pick((0, 0, 1, 2))
+    seconds = draw.pick((5.0, 20.0, 35.0, 50.0, None))
+    scheduler = draw.pick((TAKING, PEACEFUL))
+    queue = draw.pick((DEFAULT_QUEUE, "research", "limited"))
     return Ask(
-        cpu=draw.whole(1, 3),
-        gpus=draw.pick((0, 0, 1, 2)),
-        seconds=draw.pick((5.0, 20.0, 35.0, 50.0, None)),
-        scheduler=draw.pick((TAKING, PEACEFUL)),
-        queue=draw.pick((DEFAULT_QUEUE, "research", "limited")),
+        cpu=cpu,
+        gpus=gpus,
+        seconds=seconds,
+        scheduler=scheduler,
+        queue=queue,
+        naming=authoring().naming(queue),
         priority=draw.pick(("", "low", "middle", "high")),
         spec=spec,
         labels={"app": app},
     )
 
 
-def _lone(draw: Draw, name: str) -> list[Document]:
-    return [pod(name, some_ask(draw))]
+def _lone(draw: Wishes, name: str) -> list[Document]:
+    return [pod(name, draw.ask())]
 
 
-def _group(draw: Draw, name: str) -> list[Document]:
-    members = draw.whole(2, 5)
-    minimum = draw.whole(1, members) if draw.chance(0.3) else None
-    return gang(name, members, some_ask(draw), minimum)
+def _batch_job(draw: Wishes, name: str) -> list[Document]:
+    return [batch_job(name, draw.whole(1, 3), draw.ask())]
 
 
-def _volcano_job(draw: Draw, name: str) -> list[Document]:
-    tasks = {"driver": 1, "worker": draw.whole(1, 3)} if draw.chance(0.5) else {"worker": draw.whole(2, 4)}
-    job = volcano_job(name, tasks, some_ask(draw))
-    draw.pick(_MANNERS)(job["spec"])
-    if draw.chance(0.2):
-        job["spec"]["ttlSecondsAfterFinished"] = draw.whole(0, 20)
-    return [job]
-
-
-def _plain(spec: Document) -> None:
-    """All its pods start together; it begins anew when one is pushed out."""
-
-
-def _elastic(spec: Document) -> None:
-    """One pod is enough to begin with."""
-    spec["minAvailable"] = 1
-
-
-def _ordered(spec: Document) -> None:
-    """The last task waits until the first one runs."""
-    spec["minAvailable"] = 1
-    first, last = spec["tasks"][0], spec["tasks"][-1]
-    if first is not last:
-        last["dependsOn"] = {"name": [first["name"]]}
-
-
-def _led(spec: Document) -> None:
-    """It is over when its first task is, and its pods know each other's names."""
-    spec["tasks"][0]["policies"] = [{"event": "TaskCompleted", "action": "CompleteJob"}]
-    spec["plugins"] = {"env": [], "svc": []}
-
-
-def _failing(spec: Document) -> None:
-    """Its pods fail; it is begun once more, and then given up."""
-    spec |= {"maxRetry": 1, "policies": [{"event": "PodFailed", "action": "RestartJob"}]}
-    for task in spec["tasks"]:
-        task["template"]["metadata"]["annotations"][EXIT_CODE] = "1"
-
-
-_MANNERS: tuple[Callable[[Document], None], ...] = (_plain, _plain, _elastic, _ordered, _led, _failing)
-
-
-def _batch_job(draw: Draw, name: str) -> list[Document]:
-    return [batch_job(name, draw.whole(1, 3), some_ask(draw))]
-
-
-Workload = Callable[[Draw, str], list[Document]]
-WORKLOADS: Mapping[str, Workload] = {
-    "pod": _lone,
-    "group": _group,
-    "vcjob": _volcano_job,
-    "job": _batch_job,
-}
+def workloads() -> dict[str, Workload]:
+    """Every kind of workload, by name."""
+    dialects = {name: each for dialect in speaking() for name, each in dialect.workloads.items()}
+    return {"pod": Workload(_lone), **dialects, "job": Workload(_batch_job)}
 
 
 def some_nodes(draw: Draw, count: int) -> list[Document]:
@@ -267,13 +155,15 @@ def some_nodes(draw: Draw, count: int) -> list[Document]:
 
 def surroundings() -> list[Document]:
     """What workloads refer to."""
-    return [*priority_classes(), queue("research", 3), queue("limited", 1, capability={"cpu": "6"})]
+    return [*priority_classes(), *(document for each in speaking() for document in each.surroundings)]
 
 
-def some_workloads(draw: Draw, count: int, kinds: tuple[str, ...] = tuple(WORKLOADS)) -> list[list[Document]]:
-    """So many workloads of these kinds."""
+def some_workloads(draw: Draw, count: int, *, gangs: bool = False) -> list[list[Document]]:
+    """So many workloads of any kind, or of those whose pods start together."""
+    kinds = {name: each for name, each in workloads().items() if each.gang or not gangs}
+    names, wishes = tuple(kinds), _Wishes(draw)
     found = []
     for number in range(count):
-        kind = draw.pick(kinds)
-        found.append(WORKLOADS[kind](draw, f"{kind}-{number}"))
+        kind = draw.pick(names)
+        found.append(kinds[kind].make(wishes, f"{kind}-{number}"))
     return found

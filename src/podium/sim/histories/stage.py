@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from podium.core.profile import Profile
-from podium.dialects import DIALECTS
-from podium.dialects.dialect import Dialect
+from podium.dialects import speaking
+from podium.dialects.dialect import Dialect, controllers_of
 from podium.embedded.controllers import all_controllers
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.store import Record
@@ -103,8 +103,9 @@ class Stage:
     """A history under way."""
 
     def __init__(
-        self, seed: int, profiles: Mapping[str, Profile], dialects: tuple[Dialect, ...] = DIALECTS
+        self, seed: int, profiles: Mapping[str, Profile], dialects: tuple[Dialect, ...] | None = None
     ) -> None:
+        dialects = speaking() if dialects is None else dialects
         self.elapsed = 0.0
         self.steps = 0
         self.writes = 0
@@ -160,7 +161,7 @@ class Stage:
 
     def start_controllers(self) -> Process:
         served = self.server.api.registry.watchable
-        own = [make() for dialect in self.dialects for make in dialect.controllers]
+        own = controllers_of(self.dialects)
         return self.start(
             CONTROLLERS, Manager([*all_controllers("", served), *own, *simulated_kubelets(events=False)])
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from podium.dialects.workloads import Ask
 from podium.embedded.nodes.shapes import TaintShape
 from podium.engine.errands import Errand
 from podium.sim.histories import population as p
@@ -70,7 +71,7 @@ class Clocks(Fault):
             "nodeSelector": {"kubernetes.io/hostname": "spare"},
             "tolerations": [{"key": "probes", "operator": "Exists"}],
         }
-        ask = p.Ask(cpu=1, priority="high", seconds=None, spec=spec)
+        ask = Ask(cpu=1, priority="high", seconds=None, spec=spec)
         self.stage.apply(p.pod(name, ask))
         self.stage.after(_SOON, partial(self._placed, name))
 

@@ -73,7 +73,7 @@ class Crash(Fault):
         draw = Draw(0, "sweep") if self.seed >= SWEEP else self.draw.fork("population")
         large = self.seed < SWEEP
         self.stage.apply(*p.surroundings(), *p.some_nodes(draw, 40 if large else 3))
-        workloads = p.some_workloads(draw, _GANGS if large else 4, ("group", "vcjob"))
+        workloads = p.some_workloads(draw, _GANGS if large else 4, gangs=True)
         self.arriving(draw, workloads, self.horizon * 0.3)
 
     def arrange(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from podium.dialects.volcano.names import GROUP_NAME
+from podium.dialects import authoring
+from podium.dialects.workloads import NAMESPACE, Ask
 from podium.embedded.store import Record
 from podium.engine.effects import GANG_PLAN
 from podium.engine.recovery import PATIENCE, write_plan
@@ -43,7 +44,7 @@ class Contention(Fault):
         )
         # Halves last longer than they may be held.
         seconds = 50.0 if self._halves else 12.0
-        self._ask = p.Ask(gpus=1, seconds=seconds, scheduler=draw.pick((p.TAKING, p.PEACEFUL)), owner="trainer")
+        self._ask = Ask(gpus=1, seconds=seconds, scheduler=draw.pick((p.TAKING, p.PEACEFUL)), owner="trainer")
         self._per_node = per_node
         for number in range(self._gangs):
             documents = p.gang(f"gang-{number}", self._size, self._ask)
@@ -56,7 +57,7 @@ class Contention(Fault):
     def _hold_half(self, number: int) -> None:
         """What a scheduler leaves behind that was killed in the middle of its binds."""
         name = f"gang-{number}"
-        plan = write_plan(f"volcano/default/{name}", number, self._size, BEGIN + 0.5)
+        plan = write_plan(authoring().gang_id(NAMESPACE, name), number, self._size, BEGIN + 0.5)
         for member in range(self._size // 2):
             place = (number * (self._size // 2) + member) // self._per_node
             binding = {
@@ -86,7 +87,7 @@ class Contention(Fault):
         counts = [0] * self._gangs
         for pod in self.stage.pods.values():
             if pod.spec.node_name and not pod.deleting:
-                counts[int(pod.annotations[GROUP_NAME].split("-")[1])] += 1
+                counts[int(pod.name.split("-")[1])] += 1
         return counts
 
     def _one_ahead(self) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
-from podium.dialects.volcano.names import GROUP_NAME
+from podium.dialects import authoring
+from podium.dialects.workloads import Ask
 from podium.engine.effects import GANG_PLAN
 from podium.engine.errands import Errand
 from podium.errors import ApiError, TransportError
@@ -87,9 +88,9 @@ class Outage(Trouble):
         return None
 
 
-def _workload(group: str) -> str:
-    """The name of what a group was made for: that of a Job's is longer."""
-    return "-".join(group.split("-")[:2])
+def _workload(name: str) -> str:
+    """The name of what a group or a pod was made for: theirs are longer."""
+    return "-".join(name.split("-")[:2])
 
 
 class Resets(Outage):
@@ -209,9 +210,9 @@ class Hiccup(Fault):
             self.stage.at(draw.between(0.0, 30.0), partial(self.stage.apply, *self._gang(draw, name, size)))
 
     def _gang(self, draw: Draw, name: str, size: int) -> list[Document]:
-        ask = p.Ask(gpus=1, seconds=draw.pick((20.0, 60.0)), scheduler=draw.pick((p.TAKING, p.PEACEFUL)))
+        ask = Ask(gpus=1, seconds=draw.pick((20.0, 60.0)), scheduler=draw.pick((p.TAKING, p.PEACEFUL)))
         if draw.chance(0.25):
-            return [p.volcano_job(name, {"worker": size}, ask)]
+            return [authoring().job(name, size, ask)]
         return p.gang(name, size, ask)
 
     def arrange(self) -> None:
@@ -222,7 +223,7 @@ class Hiccup(Fault):
         self.expect(not self.rules.evictions, f"{len(self.rules.evictions)} pods were told to go")
         done = dict.fromkeys(self._sizes, 0)
         for pod in self.stage.pods.values():
-            done[_workload(pod.annotations[GROUP_NAME])] += pod.status.phase == "Succeeded"
+            done[_workload(pod.name)] += pod.status.phase == "Succeeded"
         self.expect(done == self._sizes, f"members that had their turn: {done}, not {self._sizes}")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from podium.dialects.volcano.names import PODGROUPS, QUEUES
+from podium.dialects import authoring
+from podium.dialects.workloads import Ask
 from podium.embedded.nodes.shapes import GPU
 from podium.errors import TransportError
 from podium.kube.resources import NODES, Resource
@@ -60,20 +61,18 @@ class GpuShrink(Fault):
     def populate(self) -> None:
         self.stage.apply(*p.surroundings(), p.node("gpu-0", 0, cpu=16, gpus=8), p.node("gpu-1", 1, cpu=16, gpus=2))
         for number in range(self.draw.whole(5, 9)):
-            ask = p.Ask(gpus=self.draw.pick((1, 2)), seconds=self.draw.pick((30.0, 45.0, None)))
+            ask = Ask(gpus=self.draw.pick((1, 2)), seconds=self.draw.pick((30.0, 45.0, None)))
             self.stage.apply(p.pod(f"old-{number}", ask))
 
     def arrange(self) -> None:
         times = [20.0, 40.0, 60.0]
         for at, gpus in zip(times, (6, 0, 8), strict=True):
             self.stage.at(at, partial(self._set, gpus))
-            self.stage.at(at + 1, partial(self._probe, f"cpu-{gpus}", p.Ask(spec=_on("gpu-0"), seconds=None)))
-            wants = p.Ask(gpus=self.draw.whole(1, 3), spec=_on("gpu-0"), seconds=10.0)
+            self.stage.at(at + 1, partial(self._probe, f"cpu-{gpus}", Ask(spec=_on("gpu-0"), seconds=None)))
+            wants = Ask(gpus=self.draw.whole(1, 3), spec=_on("gpu-0"), seconds=10.0)
             self.stage.at(at + 2, partial(self._probe, f"gpu-{gpus}", wants))
             self.stage.at(at + 6, partial(self._bound, f"cpu-{gpus}"))
-        plugin = p.Ask(
-            spec={**_on("gpu-0"), "tolerations": [{"operator": "Exists"}]}, priority="high", seconds=None
-        )
+        plugin = Ask(spec={**_on("gpu-0"), "tolerations": [{"operator": "Exists"}]}, priority="high", seconds=None)
         self.stage.at(45.0, partial(self._probe, "device-plugin", plugin))
         self.stage.at(50.0, partial(self._bound, "device-plugin"))
         self.stage.at(50.0, self._nothing_negative)
@@ -83,7 +82,7 @@ class GpuShrink(Fault):
         patch = {"status": {"capacity": room, "allocatable": room}}
         self.stage.patch(NODES, "gpu-0", patch, subresource="status")
 
-    def _probe(self, name: str, ask: p.Ask) -> None:
+    def _probe(self, name: str, ask: Ask) -> None:
         self.stage.apply(p.pod(name, ask))
 
     def _bound(self, name: str) -> None:
@@ -165,15 +164,21 @@ class NotYetSynced(Fault):
     def _without_queues(self) -> None:
         """Nobody asks an admission whether a queue may go: it is as if it had never been made."""
         store = self.stage.server.store
-        for record in list(store.scan(QUEUES)):
-            store.remove(QUEUES, record, record.document())
-        later = [p.queue("root"), p.queue("default"), *p.surroundings()[-2:]]
-        self.stage.at(60.0, partial(self.stage.apply, *later))
+        queues = {kind.resource for dialect in self.stage.dialects for kind in dialect.queues}
+        later = []
+        for dialect in self.stage.dialects:
+            later += [*dialect.objects, *dialect.surroundings]
+        for resource in queues:
+            for record in list(store.scan(resource)):
+                store.remove(resource, record, record.document())
+        kinds = {(each.api_version, each.kind) for each in queues}
+        gone = [each for each in later if (each["apiVersion"], each["kind"]) in kinds]
+        self.stage.at(60.0, partial(self.stage.apply, *gone))
 
     def arrange(self) -> None:
         self.stage.watchers.append(Silent(self))
         if self._case >= 2:
-            resource = NODES if self._case == 2 else PODGROUPS
+            resource = NODES if self._case == 2 else authoring().groups
             trouble = Unlisted(resource)
             self.stage.wire.troubles.append(trouble)
             self.stage.at(30.0, partial(self.stage.wire.troubles.remove, trouble))

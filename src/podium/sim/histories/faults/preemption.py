@@ -8,7 +8,8 @@ from functools import partial
 import msgspec
 
 from podium.core.profile import Profile, read_profile
-from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS
+from podium.dialects import authoring
+from podium.dialects.workloads import Ask
 from podium.engine.errands import Errand
 from podium.errors import ApiError, TransportError
 from podium.kube.resources import NODES, PODS
@@ -97,7 +98,7 @@ class PreemptionFaults(Fault):
             *p.surroundings(), *(p.node(f"node-{each}", each, cpu=16, gpus=4) for each in range(nodes))
         )
         self._room = nodes * 4
-        low = p.Ask(gpus=1, seconds=None, scheduler=_STRICT, priority="low", leaving=draw.pick((0.0, 5.0, 15.0)))
+        low = Ask(gpus=1, seconds=None, scheduler=_STRICT, priority="low", leaving=draw.pick((0.0, 5.0, 15.0)))
         guarded = draw.whole(0, 2)
         for number in range(guarded):
             self.stage.apply(p.pod(f"guarded-{number}", msgspec.structs.replace(low, labels=_GUARDED)))
@@ -128,11 +129,11 @@ class PreemptionFaults(Fault):
             self.stage.at(self.draw.between(15.01, 25.0), self._lose_node)
 
     def _pressing(self) -> None:
-        ask = p.Ask(gpus=1, seconds=None, scheduler=_STRICT, priority="high")
+        ask = Ask(gpus=1, seconds=None, scheduler=_STRICT, priority="high")
         self.stage.apply(*p.gang("high", self._needed, ask))
 
     def _give_up(self) -> None:
-        self.stage.delete(PODGROUPS, "high")
+        self.stage.delete(authoring().groups, "high")
         for number in range(self._needed):
             self.stage.delete(PODS, f"high-{number}")
 
@@ -161,5 +162,5 @@ class PreemptionFaults(Fault):
         promised = [pod.name for pod in self.stage.pods.values() if pod.status.nominated_node_name]
         self.expect(not promised, f"{promised} are still promised something")
         if self._case != 2:
-            high = [pod for pod in self.stage.pods.values() if pod.annotations.get(GROUP_NAME) == "high"]
+            high = [pod for pod in self.stage.pods.values() if pod.name.startswith("high-")]
             self.expect(all(pod.spec.node_name for pod in high), "the pressing gang has no place")

@@ -6,7 +6,8 @@ from functools import partial
 
 import msgspec
 
-from podium.dialects.volcano.names import PODGROUPS
+from podium.dialects import authoring
+from podium.dialects.workloads import Ask
 from podium.embedded.exchange import refusal
 from podium.errors import ApiError
 from podium.kube import status
@@ -21,7 +22,7 @@ from podium.sim.histories.process import Process, Watch
 from podium.sim.histories.stage import SCHEDULER, Stage, Watcher
 from podium.sim.histories.wire import Stream, Trouble
 
-_WATCHED = (PODS, NODES, PODGROUPS)
+_WATCHED = (PODS, NODES, authoring().groups)
 _LATE = 2.0  # seconds that a line may take
 
 
@@ -158,7 +159,7 @@ class WatchAbuse(Fault):
         watch_of(self.stage, resource).cut()
 
     def _blink(self, name: str) -> None:
-        ask = p.Ask(labels={"coalesced": "true"})
+        ask = Ask(labels={"coalesced": "true"})
         self.stage.apply(p.pod(name, ask))
         self.stage.delete(PODS, name, grace=0)
 
