@@ -14,9 +14,11 @@ import msgspec
 import pytest
 
 from podium.core.decisions import Decision, Refuse
+from podium.core.model import Task
 from podium.dialects.volcano.job_controller import JobController
 from podium.dialects.volcano.job_names import JOBS
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
+from podium.errors import ApiError
 from podium.kube.resources import PODS, RESOURCEQUOTAS
 from podium.kube.transport import MERGE_PATCH
 from podium.numbers import Bound, Incomplete, Members, Places, QueueUse
@@ -644,3 +646,24 @@ def test_numbers_alone_are_told_once_a_minute_on_pods_and_groups() -> None:
         scene.cordon(name, True)
     scene.settle(1)
     assert all("no node matches" in each for each in told()), "another cause is told at once"
+
+
+def test_a_pod_whose_bind_was_refused_says_so_and_waits_for_time() -> None:
+    scene = Scene()
+    scene.machine_named("n0")
+    member(scene, "lone", "", {"cpu": "1"})
+    failed: list[Refusal] = []
+    voice = scene.scheduler._voice
+    tell = voice.bind_failed
+
+    def listen(task: Task, refusal: Refusal, now: float) -> None:
+        failed.append(refusal)
+        tell(task, refusal, now)
+
+    voice.bind_failed = listen  # type: ignore[method-assign]
+    scene.trouble = lambda ticket: ApiError(403, "Forbidden", "no") if ticket.change.resource == PODS else None
+    scene.settle(2)
+    assert {each.code for each in failed} == {"BindFailed"}
+    assert failed[0].lifts == {Lift.TIME}
+    assert "lone could not be bound to n0: no" in str(failed[0])
+    assert any("lone could not be bound to n0" in event["message"] for event in scene.events("lone"))

@@ -65,6 +65,7 @@ class _Told(msgspec.Struct):
     states: frozenset[State]  # of a group's members
     said: Hashable
     at: float
+    sentence: str = ""
 
     def stands(self, new: _Told) -> bool:
         """Whether there is nothing new to say; numbers alone are told again once in a while."""
@@ -114,6 +115,8 @@ class Voice:
                     if self._told:
                         self._take_back(cluster.tasks[decision.task])
                     concerned[decision.gang] = None
+                    if self._told:
+                        self._take_back(cluster.tasks[decision.task])
                 case Nominate():
                     concerned[cluster.tasks[decision.task].gang.id] = None
                 case Evict():
@@ -275,8 +278,10 @@ class Voice:
         last, told = self._told.get(task.id), _Told(refusal.shape, frozenset(), refusal, now)
         if last is not None and last.stands(told):
             return
+        sentence = told.sentence = str(refusal)
         self._told[task.id] = told
-        sentence = str(refusal)
+        if last is not None and last.sentence == sentence:
+            return  # what has moved is not among what is said
         reason = HELD.code if refusal.reason is HELD else "Unschedulable"
         self._say(effects.unschedulable(task, sentence, now, reason))
         if event:

@@ -21,6 +21,7 @@ from podium.core.model import HOLDING, NodeGroups, Queue, Task
 from podium.core.plugin import Argument, Arguments, Mask, Placed, Plugin, Scores
 from podium.core.properties import ABSENT
 from podium.core.session import Session
+from podium.core.shares import called
 from podium.reasons import NODE_GROUP, NODE_GROUP_LIMIT, Refusal, refuse
 
 _REQUIRED, _PREFERRED, _SHUNNED = 100.0, 50.0, -1.0
@@ -142,9 +143,10 @@ class NodeGroup(Plugin):
                 used.update(dict(task.cls.request.pairs))
 
     def refusals(self, task: Task) -> Iterator[tuple[Refusal, Mask]]:
-        yield refuse(NODE_GROUP, queue=task.gang.queue), ~self.mask(task, self._session)
+        queue = called(self._session.queues[task.gang.queue])
+        yield refuse(NODE_GROUP, queue=queue), ~self.mask(task, self._session)
         if task.gang.queue in self._limits:
-            yield refuse(NODE_GROUP_LIMIT, queue=task.gang.queue), ~self.batch_predicate(task, False)
+            yield refuse(NODE_GROUP_LIMIT, queue=queue), ~self.batch_predicate(task, False)
 
 
 def _allowed(groups: NodeGroups | None, group: str) -> bool:
