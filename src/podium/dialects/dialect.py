@@ -131,6 +131,7 @@ class Dialect(msgspec.Struct, frozen=True):
     objects: tuple[Document, ...] = ()  # what has to be there before anybody asks for anything
     views: Mapping[Resource, type[Object]] = {}  # of kinds that servers have without its definitions
     default_queues: Mapping[str, str] = {}  # by scheduler name: the queue of what names none
+    orders: frozenset[Resource] = frozenset()  # kinds that say what to do once: a copy of a cluster has none
     namespace_weight: str = ""  # the name under which a quota says what its namespace counts
     controllers: tuple[Callable[[], Controller], ...] = ()
     profiles: Mapping[str, BuiltInProfile] = {}  # by scheduler name
