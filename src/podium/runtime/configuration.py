@@ -75,8 +75,12 @@ def default_profiles(names: Iterable[str] = ()) -> dict[str, Profile]:
 
 
 def embedded_profiles(path: Path | None = None) -> dict[str, Profile]:
-    """Those of a file, or the same, on a cluster without another scheduler for pods that name none."""
-    profiles = default_profiles() if path is None else load_profiles(path)
+    """Those of a file, or the built-in ones, on a cluster that has no other scheduler."""
+    return serving_all(default_profiles() if path is None else load_profiles(path))
+
+
+def serving_all(profiles: Mapping[str, Profile]) -> dict[str, Profile]:
+    """The same profiles, and one for the pods that name no scheduler."""
     return {"default-scheduler": profiles["podium"], **profiles}
 
 
