@@ -7,11 +7,20 @@ from typing import Any
 import pytest
 
 from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job_types import TaskSpec
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES
 from podium.errors import ApiError
 from podium.kube.changes import Create, Delete, Patch, request_of
 from podium.kube.controller import Ticket
-from podium.kube.resources import CONFIGMAPS, EVENTS, PERSISTENTVOLUMECLAIMS, PODS, PRIORITYCLASSES
+from podium.kube.resources import (
+    CONFIGMAPS,
+    CUSTOMRESOURCEDEFINITIONS,
+    EVENTS,
+    PERSISTENTVOLUMECLAIMS,
+    PODS,
+    PRIORITYCLASSES,
+)
+from podium.kube.schema.crd import schema_of
 from podium.kube.transport import MERGE_PATCH, Request
 from tests.dialects.job_stage import job_document, task, template
 from tests.dialects.virtual import Virtual
@@ -323,6 +332,28 @@ def test_a_minimum_comes_back_when_the_task_grows_by_hand(story: Story) -> None:
     spec = story.the_job["spec"]
     assert (spec["minAvailable"], spec["tasks"][0]["minAvailable"], spec["replicas"]) == (3, 3, 3)
     assert scaled(story, 4) == (4, 4, 4)
+
+
+def test_a_job_from_before_its_definition_knew_the_fields_of_pods(story: Story) -> None:
+    """What nobody reads in its template goes with the next write, and is no change that its user has made."""
+    definition = story.get(CUSTOMRESOURCEDEFINITIONS, "jobs.batch.volcano.sh")
+
+    def define(template: Document) -> None:
+        (version,) = definition["spec"]["versions"]
+        tasks = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["tasks"]
+        tasks["items"]["properties"]["template"] = template
+        story.patch(CUSTOMRESOURCEDEFINITIONS, "jobs.batch.volcano.sh", {"spec": definition["spec"]})
+
+    define({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    story.start(task("worker", 2, template=template(typo=1)))
+    assert story.the_job["spec"]["tasks"][0]["template"]["spec"]["typo"] == 1
+    define(schema_of(TaskSpec)["properties"]["template"])
+    assert scaled(story, 3) == (2, 2, 2)
+    for each in range(3):
+        story.ended(f"worker-{each}")
+    story.pass_seconds(40)
+    assert story.phase == "Completed"
+    assert "typo" not in story.the_job["spec"]["tasks"][0]["template"]["spec"]
 
 
 def test_nobody_knows_which_of_two_tasks_to_scale(story: Story) -> None:
