@@ -78,6 +78,7 @@ class BuiltInProfile(msgspec.Struct, frozen=True):
     configure: Callable[[Document, Arguments], Document] | None = None
     # A file that names no profile is for this one; further scheduler names are served as it is.
     unnamed: bool = False
+    file_key: str = ""  # under which its users' ConfigMaps have the file
 
 
 # --- progress ----------------------------------------------------------------------------------------------
