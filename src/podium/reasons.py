@@ -236,6 +236,19 @@ GANG = _reason(
     "wait for room for all of them, or lower the minimum",
     Lift.ROOM,
 )
+HALF_BOUND = _reason(
+    "GangHalfBound",
+    "{bound} of {need} members are bound, and the others find no place: {cause}; "
+    "the bound ones keep theirs, because no controller would create them again",
+    "make room for the others, or delete the pods",
+    Lift.ROOM,
+)
+BIND_REFUSED = _reason(
+    "BindRefused",
+    "the API server refused to bind {pod} to {node}: {detail}",
+    "see what the server minds; the pod is tried again",
+    Lift.TIME,
+)
 NOT_ADMITTED = _reason(
     "NotAdmitted",
     "not admitted: it needs at least {need} of {resource}, and {have} are free",
@@ -269,6 +282,13 @@ TWO_QUEUES = _reason(
     Lift.SPEC,
 )
 NO_GANG = _reason("GroupMissing", "{group} does not exist", "create it", Lift.MEMBERS)
+GROUP_INCOMPLETE = _reason(
+    "GangGroupIncomplete",
+    "it starts together with {awaited}, which cannot start yet",
+    "see why those wait",
+    Lift.ROOM,
+)
+NODE_OWNED = _reason("NodeOwned", "node(s) belonged to queue {queue}", "name that queue, or add nodes", Lift.NODES)
 GROUP_AWAITED = _reason(
     "GroupAwaited", "{group} has not been made yet", "see whether podium's controllers run", Lift.MEMBERS
 )

@@ -43,6 +43,8 @@ from podium.core.hooks import SWITCHES
 from podium.core.model import Phase, Queue, State
 from podium.core.nodes import NodeFacts
 from podium.core.profile import read_profile
+from podium.dialects.volcano.names import NODE_GROUP
+from podium.dialects.volcano.translate import longest_wait, read_path
 from podium.kube.quantity import parse_milli, parse_units
 
 # A profile's short names for the switches of the configuration file.
@@ -226,19 +228,22 @@ def room_of(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _node(name: str, given: Mapping[str, Any]) -> NodeFacts:
-    return NodeFacts(name, allocatable=amounts(room_of(given)), labels=given.get("labels") or {})
+    labels = given.get("labels") or {}
+    return NodeFacts(name, allocatable=amounts(room_of(given)), labels=labels, group=labels.get(NODE_GROUP, ""))
 
 
 def _queue(name: str, given: Mapping[str, Any]) -> Queue:
     fields: dict[str, Any] = {
         key: amounts(value) if key in ("capability", "guarantee", "deserved") else value
         for key, value in given.items()
+        if key != "attributes"
     }
-    return Queue(name, name, **fields)
+    return Queue(name, name, path=read_path(given.get("attributes") or {}), **fields)
 
 
 def _gang(name: str, given: Mapping[str, Any]) -> GangFacts:
     needs = given.get("needs")
+    attributes = given.get("attributes") or {}
     return GangFacts(
         name,
         given.get("namespace", NAMESPACE),
@@ -251,7 +256,8 @@ def _gang(name: str, given: Mapping[str, Any]) -> GangFacts:
         given.get("created", 0.0),
         Phase[given.get("phase", "inqueue").upper()],
         given.get("preemptable", True),
-        given.get("attributes") or {},
+        attributes,
+        longest_wait=longest_wait(attributes),
     )
 
 

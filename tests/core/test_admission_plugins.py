@@ -10,9 +10,6 @@ from podium.core.model import NodeGroups, Phase, Queue
 from podium.core.profile import Profile
 from tests.core.world import GIB, World, profile
 
-GROUP = "volcano.sh/nodegroup-name"
-
-
 # --- resourcequota -----------------------------------------------------------------------------------------------
 
 
@@ -69,7 +66,7 @@ def grouped(groups: NodeGroups | None, **queue: Any) -> World:
     world = World()
     world.cluster.put_queue(Queue("q", "q", groups=groups, **queue))
     for name in "abc":
-        world.node(name, {GROUP: name})
+        world.node(name, group=name)
     world.node("plain")
     return world
 

@@ -49,7 +49,7 @@ VOLCANO_SWITCHES = (
 )
 
 # Methods of the base class that are no questions.
-_HELPERS = {"has", "node_order_maximum"}
+_HELPERS = {"has", "node_order_maximum", "orders_plainly"}
 
 
 def test_every_method_of_the_base_class_is_in_the_table_and_documented() -> None:

@@ -123,9 +123,8 @@ def test_a_cordoned_node_takes_only_who_tolerates_it() -> None:
     world = World()
     world.node("a", unschedulable=True)
     world.node("b")
-    cordon = Toleration("node.kubernetes.io/unschedulable", "Exists", effect="NoSchedule")
     assert possible(world, world.task("t")) == {"b"}
-    assert possible(world, world.task("u", Constraints(tolerations=(cordon,)))) == {"a", "b"}
+    assert possible(world, world.task("u", Constraints(cordoned=True))) == {"a", "b"}
 
 
 def test_new_labels_and_taints_count_at_once_and_old_ones_no_more() -> None:
@@ -222,7 +221,7 @@ def test_zones_of_volumes_bind_nodes_that_tell_theirs() -> None:
     world.node("a", {ZONE: "one"})
     world.node("b", {ZONE: "two"})
     world.node("c")
-    task = world.task("t", Constraints(zones=(Requirement(ZONE, "In", ("one",)),)))
+    task = world.task("t", Constraints(zones=(Requirement(ZONE, "In", ("one",)),), zone_labels=(ZONE,)))
     assert possible(world, task) == {"a", "c"}
     assert possible(world, task, filters(VolumeZone=False)) == set("abc")
 

@@ -113,7 +113,7 @@ class World:
         )
 
     def session(self, by: Profile) -> Session:
-        return Session(self.cluster, by.plugins(), NOW, by.arguments, [action.name for action in by.actions])
+        return Session(self.cluster, by.plugins(), NOW, by.arguments, by.actions)
 
     def run(self, by: Profile, *, failing: bool = False) -> World:
         """One turn.  No plugin may raise in it, unless the test is about that."""

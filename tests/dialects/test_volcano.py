@@ -10,7 +10,7 @@ import pytest
 from podium.core.cluster import Cluster
 from podium.core.constraints import Requirement
 from podium.core.facts import GangFacts, TaskFacts
-from podium.core.model import Gang, NetworkTopology, NodeGroups, Phase, State, SubGroupPolicy
+from podium.core.model import Gang, NetworkTopology, NodeGroups, PathStep, Phase, State, SubGroupPolicy
 from podium.core.nodes import NodeFacts
 from podium.dialects.dialect import Verdict
 from podium.dialects.kubernetes.policies import Priorities
@@ -156,7 +156,7 @@ def test_queues() -> None:
     assert (full.capability, full.guarantee) == ({"cpu": 4000}, {"cpu": 1000})
     assert full.deserved == {"cpu": 2000, "memory": 2**30}
     assert full.groups == NodeGroups(required=("a",), anti_preferred=("b",))
-    assert full.attributes == {"volcano.sh/hierarchy": "root/q"}
+    assert full.path == (PathStep("root"), PathStep("q"))
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,9 @@ tiers:
   - name: nodeorder
 """
 
+# A controller of pods that is none of podium's, and would create them again.
+OWNER = {"apiVersion": "example.com/v1", "kind": "Trainer", "name": "t", "uid": "t", "controller": True}
+
 # What happens to a write on its way: None lets it through, an exception is the answer instead.
 Trouble = Callable[[Ticket], Exception | None]
 
@@ -96,14 +99,21 @@ class Stage:
             }
         )
 
-    def pod(self, name: str, group: str = "", cpu: str = "1", **spec: Any) -> None:
+    def pod(
+        self, name: str, group: str = "", cpu: str = "1", owners: Iterable[Document] = (), **spec: Any
+    ) -> None:
         annotations = {"scheduling.k8s.io/group-name": group} if group else {}
         container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
         self.apply(
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+                "metadata": {
+                    "name": name,
+                    "namespace": "default",
+                    "annotations": annotations,
+                    "ownerReferences": list(owners),
+                },
                 "spec": {"schedulerName": "volcano", "containers": [container], **spec},
             }
         )

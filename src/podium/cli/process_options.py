@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def duration(value: str | float) -> float:
     """Seconds, written as Go writes them: 500ms, 15s, 1m30s."""
-    from podium.core.plugins.sla import duration as read
+    from podium.core.durations import duration as read
 
     seconds = read(str(value)) if isinstance(value, str) else float(value)
     if seconds is None:

@@ -15,7 +15,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.core.model import HOLDING, Gang, Phase, State, Task, TaskClass
+from podium.core import quorum
+from podium.core.model import HOLDING, PLACED, Gang, Phase, State, Task, TaskClass
 from podium.core.resources import LIMIT, Dimensions
 
 Sums = dict[int, int]
@@ -64,6 +65,7 @@ class Accounts:
         self.namespaces: dict[str, Sums] = {}
         self.active: dict[str, Gang] = {}
         self.split: dict[str, Gang] = {}  # those of which some tasks hold places and others wait
+        self.tied: dict[str, Gang] = {}  # those that start together with others
         # Those that wait for nothing but room, by what they ask for.  A gang of several classes is in none.
         self.lines: dict[Demand, dict[str, Gang]] = {}
         self._demands: dict[str, Demand] = {}
@@ -84,6 +86,7 @@ class Accounts:
         account = self.gangs.pop(id, None)
         self.active.pop(id, None)
         self.split.pop(id, None)
+        self.tied.pop(id, None)
         demand = self._demands.pop(id, None)
         if demand is not None:
             del self.lines[demand][id]
@@ -99,10 +102,12 @@ class Accounts:
         self.gangs[gang.id] = account
         self.queues.setdefault(gang.queue, Account()).add(account, 1)
         _add(self.namespaces.setdefault(gang.namespace, {}), account.held, 1)
-        if gang.phase is Phase.PENDING or gang.counts[State.PENDING]:
+        if gang.phase is Phase.PENDING or gang.counts[State.PENDING] or gang.counts[State.RESERVED] or gang.size:
             self.active[gang.id] = gang
+        if gang.together:
+            self.tied[gang.id] = gang
         if gang.counts[State.PENDING]:
-            if gang.count(HOLDING):
+            if gang.count(PLACED):
                 self.split[gang.id] = gang
             demand = _demand(gang)
             if demand is not None:
@@ -137,7 +142,7 @@ class Accounts:
         minimum = self._minimum(gang)
         # A running gang counts while it is whole: one whose members have finished will not ask for their room
         # again.
-        whole = gang.phase is Phase.RUNNING and gang.count(HOLDING) >= gang.minimum
+        whole = gang.phase is Phase.RUNNING and quorum.missing(gang, HOLDING) <= 0
         if gang.phase is Phase.INQUEUE or whole:
             account.let_in = _positive(minimum, account.held)
         account.elastic = _positive(account.held, minimum)
@@ -159,7 +164,7 @@ def _demand(gang: Gang) -> Demand | None:
     waiting = {task.cls for task in gang.tasks.values() if task.state is State.PENDING and not task.gated}
     if len(waiting) != 1:
         return None
-    need = max(1, gang.minimum - gang.ready)
+    need = quorum.to_place(gang)
     return Demand(gang.profile, gang.queue, gang.namespace, waiting.pop(), need, not gang.ready)
 
 

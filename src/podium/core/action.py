@@ -17,6 +17,9 @@ class Action(ABC):
     name: ClassVar[str] = ""
     ARGUMENTS: ClassVar[tuple[Argument, ...]] = ()
     HOOKS: ClassVar[tuple[Hook, ...]] = ()  # those that it asks beside the built-in ones
+    # What others may rely on.  An action says it of itself; nobody knows actions by name.
+    ADMITS: ClassVar[bool] = False  # it lets gangs in; without such an action they are all let in
+    PEACEFUL: ClassVar[bool] = False  # it takes from nobody: to a gang of a profile with others, room is not all
 
     @abstractmethod
     def run(self, session: Session) -> Iterable[None] | None:

@@ -46,6 +46,12 @@ class Attachments:
             if before + sign == 0 or before == 0:
                 counts[task.row] += sign
 
+    @property
+    def counts(self) -> dict[str, dict[int, int]]:
+        """Volumes by driver and row, as far as there are any."""
+        found = {driver: dict(+rows) for driver, rows in self._attached.items()}
+        return {driver: rows for driver, rows in found.items() if rows}
+
     def room(self, wanted: tuple[Attachment, ...], rows: Counts, added: Counts | int) -> NDArray[np.bool_]:
         """Which rows take one more task with these volumes, when `added` such tasks are imagined there."""
         fits = np.ones(len(rows), dtype=bool)

@@ -10,6 +10,7 @@ Claims are served in the order in which the task lists them, each by the first o
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import msgspec
 import numpy as np
@@ -98,6 +99,20 @@ class Claims:
                 self._users[claim.key].pop(task.id)
                 if not self._users[claim.key]:
                     del self._users[claim.key]
+
+    def validate(self, tasks: Iterable[Task]) -> None:
+        """Who was promised something holds a place, and what was promised is counted once for each."""
+        placed = {task.id: task for task in tasks if task.row >= 0 and task.cls.constraints.contested}
+        assert self._chosen.keys() == placed.keys(), "volumes are promised to others than those with places"
+        taken: Counter[str] = Counter()
+        users: dict[str, set[str]] = {}
+        for id, choices in self._chosen.items():
+            for claim, choice in zip(placed[id].cls.constraints.claims, choices, strict=True):
+                taken[choice.volume] += bool(choice.volume)
+                if claim.key:
+                    users.setdefault(claim.key, set()).add(id)
+        assert +taken == self._taken, f"taken are {self._taken}, promised {+taken}"
+        assert {key: set(each) for key, each in self._users.items()} == users, "users of claims are counted wrong"
 
     # --- questions -------------------------------------------------------------------------------------------
 

@@ -31,7 +31,9 @@ from podium.core.model import (
 )
 from podium.core.nodes import NodeFacts, Nodes
 from podium.core.peers import Peers
+from podium.core.recount import validate
 from podium.core.resources import Dimensions, Request
+from podium.core.slots import Slots, place_of
 
 _SEEN_AT_MOST = 4096
 _CLASSES_KEPT = 1000  # without any task, before they are looked through
@@ -63,6 +65,7 @@ class Cluster:
         self._seen: dict[tuple[int, int], tuple[Mapping[str, int], Constraints, TaskClass]] = {}
         self._homeless: dict[str, dict[str, Task]] = {}  # by the name of a node that is not there
         self._strangers: dict[str, Gang] = {}  # gangs that tasks name and nobody has told of, or no longer
+        self.slots = Slots(self)
         self._nominees: dict[str, dict[str, Task]] = {}  # tasks that wait for a node, by its name
         self._nominations: dict[str, str] = {}  # the node that a task waits for, which need not be there
 
@@ -84,6 +87,9 @@ class Cluster:
         row = self.nodes.rows[name]
         for task in list(self.on_row.get(row, {}).values()):
             state = task.state
+            if state is State.RESERVED:
+                self.assign(task, State.PENDING, -1)  # what was held there is gone with it
+                continue
             self.assign(task, state, -1)
             if state is not State.PIPELINED:
                 self._homeless.setdefault(name, {})[task.id] = task
@@ -154,6 +160,10 @@ class Cluster:
         gang.attributes = dict(facts.attributes)
         gang.policies = facts.policies
         gang.topology = facts.topology
+        gang.mode = facts.mode
+        gang.together = facts.together
+        gang.longest_wait = facts.longest_wait
+        gang.size = facts.size
         gang.fault = facts.fault
         gang.profile = facts.profile
         return gang
@@ -169,17 +179,38 @@ class Cluster:
             self._strangers[id] = gang
 
     def put_task(self, facts: TaskFacts) -> Task:
-        """A task as it is now."""
+        """A task as it is now.
+
+        Facts of a pod know nothing of a place that is reserved for it: it keeps the place while it waits and can.
+        """
+        if facts.slot:
+            kept = self.slots.place_for(facts)
+        else:
+            known = self.tasks.get(facts.id)
+            kept = place_of(known) if known is not None and known.state is State.RESERVED else None
+        task = self._put_task(facts)
+        if task.slot:
+            self.slots.fill(task)
+        if kept is not None and facts.state is State.PENDING and not facts.gated and kept.cls is task.cls:
+            self.assign(task, State.RESERVED, kept.row, kept.devices)
+        return task
+
+    def _put_task(self, facts: TaskFacts) -> Task:
         old = self.tasks.get(facts.id)
         cls = self._class_of_facts(facts)
         if old is not None and (
-            old.cls is not cls or old.gang.id != facts.gang or old.role != facts.role or old.labels != facts.labels
+            old.cls is not cls
+            or old.gang.id != facts.gang
+            or old.role != facts.role
+            or old.labels != facts.labels
+            or old.slot != facts.slot
         ):
             self.remove_task(facts.id)
             old = None
         if old is None:
             task = Task(facts.id, facts.namespace, facts.name, cls, role=facts.role, labels=facts.labels)
             task.matches = self.peers.matches(task)
+            task.slot, task.has_pod = facts.slot, facts.has_pod
             self.tasks[facts.id] = task
             cls.population += 1
         else:
@@ -226,6 +257,9 @@ class Cluster:
             homeless.pop(task.id, None)
         self.nominate(task, facts.nominated)
         row = self.nodes.rows.get(facts.node, -1)
+        if facts.state is State.RESERVED and row < 0:
+            self.assign(task, State.PENDING, -1)
+            return
         self.assign(task, facts.state, row, facts.devices)
         if row < 0 and facts.node and facts.state in ON_NODE:
             self._homeless.setdefault(facts.node, {})[task.id] = task
@@ -235,6 +269,8 @@ class Cluster:
         if task is None:
             return
         task.cls.population -= 1
+        if task.slot:
+            self.slots.leave(task)
         self.quota_gated.pop(id, None)
         for homeless in self._homeless.values():
             homeless.pop(id, None)
@@ -243,6 +279,17 @@ class Cluster:
         task.gang.remove(task)
         if not task.gang.tasks:
             self._strangers.pop(task.gang.id, None)
+
+    def reserve(self, task: Task, node: str) -> None:
+        """Holds a place for a task that waits; one on a node that is not there is none."""
+        row = self.nodes.rows.get(node, -1)
+        if row >= 0 and task.state is State.PENDING:
+            self.assign(task, State.RESERVED, row)
+
+    def release(self, task: Task) -> None:
+        """Gives back what was reserved for a task."""
+        if task.state is State.RESERVED:
+            self.assign(task, State.PENDING, -1)
 
     def nominate(self, task: Task, node: str) -> None:
         """Notes the node whose room a task waits for, or that it waits for none."""
@@ -362,39 +409,12 @@ class Cluster:
 
     def validate(self) -> None:
         """Recomputes every sum and compares: raises AssertionError with what differs."""
-        used: dict[tuple[int, int], int] = {}
-        releasing: dict[tuple[int, int], int] = {}
-        pipelined: dict[tuple[int, int], int] = {}
-        for task in self.tasks.values():
-            if task.row < 0:
-                continue
-            assert self.on_row[task.row].get(task.id) is task, f"{task} is not among the tasks of its row"
-            for column, amount in task.cls.request.pairs:
-                place = (task.row, column)
-                if task.state is State.PIPELINED:
-                    pipelined[place] = pipelined.get(place, 0) + amount
-                else:
-                    used[place] = used.get(place, 0) + amount
-                    if task.state is State.RELEASING:
-                        releasing[place] = releasing.get(place, 0) + amount
-        for name, table, expected in (
-            ("used", self.nodes.used, used),
-            ("releasing", self.nodes.releasing, releasing),
-            ("pipelined", self.nodes.pipelined, pipelined),
-        ):
-            for row in range(self.nodes.count):
-                for column in range(table.shape[1]):
-                    found, wanted = int(table[row, column]), expected.get((row, column), 0)
-                    assert found == wanted, f"{name}[{row}, {column}] is {found}, its tasks sum to {wanted}"
-        self.peers.validate(self.tasks.values())
-        self.nodes.devices.validate(self.tasks.values())
-        for gang in (*self.gangs.values(), *self._strangers.values()):
-            counts = [0] * len(State)
-            for task in gang.tasks.values():
-                counts[task.state] += 1
-            assert counts == gang.counts, f"{gang} counts {gang.counts}, its tasks say {counts}"
+        validate(self)
 
-        assert self.recount_accounts() == 0, "the accounts of queues and gangs differ from their tasks"
+    @property
+    def all_gangs(self) -> Iterable[Gang]:
+        """Also those that only tasks name."""
+        return (*self.gangs.values(), *self._strangers.values())
 
     def recount_accounts(self) -> int:
         """Counts all gangs anew; how many queues, namespaces and gangs were counted wrong."""

@@ -64,6 +64,7 @@ class Spread(msgspec.Struct, frozen=True):
     selection: PodSelection
     max_skew: int = 1
     hard: bool = True
+    by_node: bool = False  # every node is a domain of its own
     min_domains: int = 1
     honor_affinity: bool = True  # only nodes that the task's node affinity admits count
     honor_taints: bool = False  # only nodes whose taints the task tolerates count
@@ -138,6 +139,7 @@ class Constraints(msgspec.Struct, frozen=True, cache_hash=True):
     required: tuple[NodeTerm, ...] | None = None  # any of them; None asks for nothing, () can never hold
     preferred: tuple[tuple[int, NodeTerm], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    cordoned: bool = False  # it may go to nodes that are closed to others
     ports: tuple[Port, ...] = ()
     affinity: tuple[PodTerm, ...] = ()
     anti_affinity: tuple[PodTerm, ...] = ()
@@ -145,6 +147,7 @@ class Constraints(msgspec.Struct, frozen=True, cache_hash=True):
     spread: tuple[Spread, ...] = ()
     claims: tuple[Claim, ...] = ()
     zones: tuple[Requirement, ...] = ()  # where bound volumes are: zone and region labels with their values
+    zone_labels: tuple[str, ...] = ()  # a node with none of these is not held to a zone
     attachments: tuple[Attachment, ...] = ()
     unbound: tuple[str, ...] = ()  # claims that no node can serve as they are, each with why
     devices: DeviceRequest | None = None

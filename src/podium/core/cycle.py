@@ -27,7 +27,7 @@ def cycle(
         profile.plugins(),
         now,
         profile.arguments,
-        [action.name for action in profile.actions],
+        profile.actions,
         profile=name,
         resting=resting,
     )

@@ -9,12 +9,16 @@ from podium.reasons import Refusal
 
 
 class Bind(msgspec.Struct, frozen=True):
-    """A task gets its node, with so many of its gang in all: what belonged together can be told after a crash."""
+    """A task gets its node, with so many of its gang, and of so many gangs, in all.
+
+    That travels with every bind: what belonged together is known from the pods alone after a crash.
+    """
 
     task: str
     node: str
     gang: str
     members: int
+    gangs: int = 1
 
 
 class Nominate(msgspec.Struct, frozen=True):
@@ -24,6 +28,36 @@ class Nominate(msgspec.Struct, frozen=True):
     node: str
 
 
+class Reserve(msgspec.Struct, frozen=True):
+    """A task holds a place on a node from now on, without being bound: its gang is not whole, or it has no pod."""
+
+    task: str
+    node: str
+    gang: str
+
+
+class Release(msgspec.Struct, frozen=True):
+    """A task gives the place back that was reserved for it."""
+
+    task: str
+    gang: str
+    why: str
+
+
+class Resize(msgspec.Struct, frozen=True):
+    """An elastic gang is to have so many members; its dialect writes that, and its controller follows."""
+
+    gang: str
+    size: int
+
+
+class LookAgain(msgspec.Struct, frozen=True):
+    """Time alone may change what is decided on a gang: it is to be looked at then."""
+
+    gang: str
+    at: float
+
+
 class Ungate(msgspec.Struct, frozen=True):
     """A task's queue has room for it: the gate that stood for the queue's quota is lifted."""
 
@@ -31,10 +65,11 @@ class Ungate(msgspec.Struct, frozen=True):
 
 
 class Evict(msgspec.Struct, frozen=True):
-    """A task has to go."""
+    """A task has to go, within its own grace period or the one that is given, in seconds."""
 
     task: str
     why: str
+    grace: int | None = None
 
 
 class GangPhase(msgspec.Struct, frozen=True):
@@ -73,4 +108,18 @@ class Journal(msgspec.Struct, frozen=True):
     paths: dict[str, str]
 
 
-Decision = Bind | Nominate | Ungate | Evict | GangPhase | Refuse | QueueFault | Failure | Journal
+Decision = (
+    Bind
+    | Reserve
+    | Release
+    | Resize
+    | LookAgain
+    | Nominate
+    | Ungate
+    | Evict
+    | GangPhase
+    | Refuse
+    | QueueFault
+    | Failure
+    | Journal
+)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from podium.core.constraints import Constraints
-from podium.core.model import NetworkTopology, Phase, State, SubGroupPolicy
+from podium.core.model import Mode, NetworkTopology, Phase, Size, State, SubGroupPolicy
 from podium.reasons import Refusal
 
 
@@ -34,6 +34,8 @@ class TaskFacts(msgspec.Struct, frozen=True):
     labels: Mapping[str, str] = {}
     started: float = 0.0
     devices: tuple[int, ...] = ()  # those of its node that it has, where that is known
+    slot: str = ""  # the place in its owner that it fills; equal for a slot and the pod that fills it
+    has_pod: bool = True
 
 
 class GangFacts(msgspec.Struct, frozen=True):
@@ -54,4 +56,8 @@ class GangFacts(msgspec.Struct, frozen=True):
     profile: str = ""
     policies: tuple[SubGroupPolicy, ...] = ()
     topology: NetworkTopology | None = None
+    mode: Mode = Mode.STRICT
+    together: tuple[str, ...] = ()
+    longest_wait: float | None = None
+    size: Size | None = None
     fault: Refusal | None = None

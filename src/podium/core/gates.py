@@ -16,6 +16,7 @@ from functools import partial
 
 import numpy as np
 
+from podium.core import quorum
 from podium.core.actions.line import Line
 from podium.core.decisions import Ungate
 from podium.core.model import Gang, Phase, Queue, QuotaGate, State, Task
@@ -48,7 +49,7 @@ def _let_through(session: Session, limits: _Limits, queue: Queue, gang: Gang) ->
         if above is None:
             limits.count(queue.id, task, 1)
             admitted.append(task)
-    if not admitted or gang.ready + sum(1 for _ in _through(gang)) + len(admitted) < gang.minimum:
+    if not admitted or quorum.missing(gang, also=[*_through(gang), *admitted]) > 0:
         for task in admitted:
             limits.count(queue.id, task, -1)
         if refusal is not None:

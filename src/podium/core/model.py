@@ -30,10 +30,12 @@ class State(IntEnum):
     SUCCEEDED = 7
     FAILED = 8
     UNKNOWN = 9
+    RESERVED = 10  # holds a place across turns without being bound: its gang, or its pod, is not whole yet
 
 
 _STATES = len(State)
-HOLDING = frozenset({State.ALLOCATED, State.BINDING, State.BOUND, State.RUNNING})
+PLACED = frozenset({State.ALLOCATED, State.BINDING, State.BOUND, State.RUNNING})
+HOLDING = PLACED | {State.RESERVED}
 READY = HOLDING | {State.SUCCEEDED}
 ON_NODE = HOLDING | {State.RELEASING, State.UNKNOWN}
 FINISHED = frozenset({State.SUCCEEDED, State.FAILED})
@@ -47,6 +49,13 @@ class Phase(IntEnum):
     RUNNING = 2
     UNKNOWN = 3
     COMPLETED = 4
+
+
+class Mode(IntEnum):
+    """What becomes of the places that a gang has found when it has not found enough."""
+
+    STRICT = 0  # they are given back
+    NON_STRICT = 1  # they are kept, reserved, while the others are looked for
 
 
 class QuotaGate(IntEnum):
@@ -93,6 +102,7 @@ class Task:
         "devices",
         "gang",
         "gated",
+        "has_pod",
         "id",
         "labels",
         "matches",
@@ -106,6 +116,7 @@ class Task:
         "quota_gate",
         "role",
         "row",
+        "slot",
         "started",
         "state",
         "suffix",
@@ -137,6 +148,8 @@ class Task:
         self.priority = priority
         self.created = created
         self.started = created
+        self.slot = ""  # the place in its owner that it fills: see `slots`
+        self.has_pod = True  # without one it can be placed and reserved, but not bound
         self.preemptable = preemptable
         self.preempts = preempts  # may push others out
         self.gated = gated
@@ -177,6 +190,14 @@ class SubGroupPolicy(msgspec.Struct, frozen=True):
     topology: NetworkTopology | None = None
 
 
+class Size(msgspec.Struct, frozen=True):
+    """How many members an elastic gang may have, and how many it has been asked to have."""
+
+    least: int
+    most: int
+    wanted: int
+
+
 class Gang:
     """Tasks that start together."""
 
@@ -212,6 +233,10 @@ class Gang:
         self.attributes = dict(attributes or {})
         self.policies: tuple[SubGroupPolicy, ...] = ()  # of groups inside the gang
         self.topology: NetworkTopology | None = None
+        self.mode = Mode.STRICT
+        self.together: tuple[str, ...] = ()  # the ids of the gangs that start with it
+        self.longest_wait: float | None = None  # in seconds, after which it is to be let in
+        self.size: Size | None = None  # of an elastic one: see `decisions.Resize`
         self.fault: Refusal | None = None  # why it can never be scheduled as it is
         self.profile = ""  # whose gang it is: only that profile decides on it
         self.tasks: dict[str, Task] = {}
@@ -250,6 +275,10 @@ class Gang:
         self.phase = phase
         self.note()
 
+    def resize(self, wanted: int) -> None:
+        assert self.size is not None
+        self.size = Size(self.size.least, self.size.most, wanted)
+
     def note(self) -> None:
         """Something has changed that sums depend on."""
         self._changed[self] = None
@@ -282,6 +311,7 @@ class Gang:
             + counts[State.BOUND]
             + counts[State.RUNNING]
             + counts[State.SUCCEEDED]
+            + counts[State.RESERVED]
         )
 
     @property
@@ -291,6 +321,13 @@ class Gang:
 
     def __repr__(self) -> str:
         return f"<Gang {self.id} {self.phase.name} {self.ready}/{self.minimum}>"
+
+
+class PathStep(msgspec.Struct, frozen=True):
+    """One step of a queue's way from the root of a tree of shares, with the weight of the branch."""
+
+    name: str
+    weight: float = 1.0
 
 
 class NodeGroups(msgspec.Struct, frozen=True):
@@ -317,10 +354,10 @@ class Queue(msgspec.Struct):
     open: bool = True
     fifo: bool = False
     created: float = 0.0
-    attributes: dict[str, str] = {}
+    dialect: str = ""  # whose queue it is: shares are among the queues of one
+    path: tuple[PathStep, ...] = ()  # its place in a tree of shares, from the root on
     groups: NodeGroups | None = None
     group_limits: dict[str, dict[str, int]] = {}  # by group of nodes: what the queue may hold there
-    dialect: str = ""  # the dialect it belongs to; "" for none
 
 
 class Budget(msgspec.Struct, frozen=True):

@@ -38,6 +38,8 @@ class NodeFacts(msgspec.Struct, frozen=True):
     volume_limits: Mapping[str, int] = {}  # by driver; one that is not named has no limit
     devices: int = 0  # how many it has that can be shared
     device_model: str = ""
+    group: str = ""  # the group of nodes that it is in: queues name those that they may use
+    queue: str = ""  # the id of the queue that it belongs to; "" when it is everybody's
 
 
 _FIRST_ROWS = 64

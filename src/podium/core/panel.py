@@ -251,22 +251,18 @@ class Panel:
 
     # --- victims -----------------------------------------------------------------------------------------------
 
-    def preemptable(
-        self, preemptor: Task, candidates: Sequence[Task], without: frozenset[str] = frozenset()
-    ) -> list[Task]:
-        """Who may be evicted for a task; `without` names plugins that are not asked."""
-        return self._victims("preemptable", preemptor, candidates, without)
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task], whole: bool = False) -> list[Task]:
+        """Who may be evicted for a task; of `whole` gangs, who guards parts of them is not asked."""
+        return self._victims("preemptable", preemptor, candidates, whole)
 
-    def reclaimable(
-        self, reclaimer: Task, candidates: Sequence[Task], without: frozenset[str] = frozenset()
-    ) -> list[Task]:
-        return self._victims("reclaimable", reclaimer, candidates, without)
+    def reclaimable(self, reclaimer: Task, candidates: Sequence[Task], whole: bool = False) -> list[Task]:
+        return self._victims("reclaimable", reclaimer, candidates, whole)
 
-    def _victims(self, hook: str, task: Task, candidates: Sequence[Task], without: frozenset[str]) -> list[Task]:
+    def _victims(self, hook: str, task: Task, candidates: Sequence[Task], whole: bool) -> list[Task]:
         if not candidates:
             return []
-        asked = [[plugin for plugin in tier if plugin.name not in without] for tier in self.tiers(hook)]
-        if without and not any(asked):
+        asked = [[each for each in tier if not (whole and each.GUARDS_PARTS)] for tier in self.tiers(hook)]
+        if whole and not any(asked):
             return list(candidates)
         for tier in filter(None, asked):
             found: list[Task] = common([getattr(plugin, hook)(task, candidates) for plugin in tier])

@@ -65,6 +65,12 @@ class Plugin:
 
     name: ClassVar[str] = ""
     ARGUMENTS: ClassVar[tuple[Argument, ...]] = ()
+    # What others may rely on.  A plugin says it of itself; nobody knows plugins by name.
+    PLAIN_ORDER: ClassVar[bool] = False  # its `job_order` puts equal new gangs of a queue by priority, then age
+    GUARDS_PARTS: ClassVar[bool] = False  # it keeps gangs from losing a part, not from leaving as a whole
+    ORDERS_FLAT: ClassVar[bool] = False  # it orders all queues by shares of their own
+    BY_WEIGHT: ClassVar[bool] = False  # it shares out by the weights of queues
+    ORDERS_TREE: ClassVar[bool] = False  # with enableHierarchy it orders them by a tree of its own
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         self.arguments = arguments
@@ -73,6 +79,11 @@ class Plugin:
     def has(self, hook: str) -> bool:
         """Whether the plugin, as it is configured, has an opinion on something; without one it is not asked."""
         return getattr(type(self), hook, None) is not getattr(Plugin, hook, None)
+
+    @classmethod
+    def orders_plainly(cls) -> bool:
+        """Whether its order of equal new gangs is that of priority and age: it has none, or says so."""
+        return cls.PLAIN_ORDER or cls.job_order is Plugin.job_order
 
     # --- the session -----------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,10 +10,10 @@ import msgspec
 
 from podium.core.action import Action
 from podium.core.arguments import Arguments, suggestion
+from podium.core.durations import duration
 from podium.core.hooks import HIERARCHY, SWITCHES
 from podium.core.panel import Enabled
 from podium.core.plugin import Plugin
-from podium.core.plugins.sla import duration
 from podium.core.registry import Registry
 from podium.errors import UsageError
 
@@ -60,7 +61,25 @@ class Profile(msgspec.Struct, frozen=True):
     tiers: tuple[tuple[PluginEntry, ...], ...]
     arguments: dict[str, Arguments] = {}
     warnings: tuple[str, ...] = ()
+    period: float = 0.0  # seconds between two turns, at least; what comes up meanwhile is looked at together
     quota_gate: bool = False  # new tasks start behind a gate that their queue lifts: see `gates`
+
+    @property
+    def peaceful(self) -> bool:
+        """Whether none of its actions takes from others: to its gangs, room is all that counts."""
+        return all(action.PEACEFUL for action in self.actions)
+
+    @property
+    def plain_order(self) -> bool:
+        """Whether gangs of one queue and namespace, of which nothing runs, go by priority and then by age."""
+        return all(entry.kind.orders_plainly() for tier in self.tiers for entry in tier)
+
+    def argument(self, name: str) -> float | None:
+        """The number that an argument of one of its plugins is set to; None if none has such an argument."""
+        for entry in (entry for tier in self.tiers for entry in tier):
+            if any(each.name == name for each in entry.kind.ARGUMENTS):
+                return Arguments(entry.arguments, entry.kind.ARGUMENTS).number(name)
+        return None
 
     def plugins(self) -> list[list[Enabled]]:
         """Fresh plugins for a cycle: they keep nothing from one to the next."""
@@ -100,7 +119,14 @@ class _Reader:
             tiers.append(entries)
         arguments = self._arguments(document, actions)
         gate = _switch(document.get("quotaGate", False), f"{self._where}: quotaGate")
-        return Profile(tuple(actions), tuple(tiers), arguments, tuple(self._warnings), gate)
+        period = self._period(document.get("period", 0))
+        return Profile(tuple(actions), tuple(tiers), arguments, tuple(self._warnings), period, gate)
+
+    def _period(self, told: object) -> float:
+        seconds = duration(told) if isinstance(told, str) else told
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+            raise UsageError(f"{self._where}: period: want a duration such as 5s, got {told!r}")
+        return float(seconds)
 
     def _check_keys(self, table: Mapping[str, Any], known: Sequence[str], place: str) -> None:
         """A key that nobody reads is a mistake: what it says would have no effect, without a word."""
@@ -157,13 +183,13 @@ class _Reader:
 
     def _check_tier(self, entries: Sequence[PluginEntry], place: str) -> None:
         """Two plugins that share the cluster out by different trees: both have a say, so the order matters."""
-        names = [entry.kind.name for entry in entries]
-        tree = any(entry.kind.name == "drf" and entry.switches.get("enableHierarchy", False) for entry in entries)
-        if tree and "proportion" in names:
-            first = min(("drf", "proportion"), key=names.index)
+        tree = [each.kind.name for each in entries if each.kind.ORDERS_TREE and each.switches.get(HIERARCHY)]
+        flat = [each.kind.name for each in entries if each.kind.ORDERS_FLAT]
+        if tree and flat:
+            first = next(each.kind.name for each in entries if each.kind.name in (tree[0], flat[0]))
             self._warn(
                 place,
-                f": drf with enableHierarchy and proportion both order queues; {first}, which is first, decides. "
+                f": {tree[0]} with {HIERARCHY} and {flat[0]} both order queues; {first}, which is first, decides. "
                 "Volcano refuses such a file",
             )
 

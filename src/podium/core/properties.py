@@ -89,6 +89,8 @@ class Properties:
         self.count = 0
         self.shades: list[Shade] = [Shade()]
         self.images: dict[str, dict[int, int]] = {}  # by name: the rows that have it, with its size
+        self.groups = Column()  # the group of nodes that each is in
+        self.owners = Column()  # the queue that each belongs to
         self._labels: dict[str, Column] = {}
         self._shade_numbers: dict[Shade, int] = {self.shades[0]: 0}
         self._shade_rows: list[int] = [0]  # how many rows have each
@@ -109,6 +111,8 @@ class Properties:
         for key, value in after.items():
             if before.get(key) != value:
                 self._labels.setdefault(key, Column()).put(row, value)
+        self.groups.put(row, new.group or None if new is not None else None)
+        self.owners.put(row, new.queue or None if new is not None else None)
         if old is not None:
             self._shade_rows[self._shade_of[row]] -= 1
         if new is not None:

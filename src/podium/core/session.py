@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podium.core.budgets import Budgets
 from podium.core.candidates import Candidates
 from podium.core.cluster import Cluster
-from podium.core.decisions import Decision, Journal, Nominate, QueueFault, Refuse
+from podium.core.decisions import Decision, Journal, LookAgain, Nominate, QueueFault, Refuse
 from podium.core.faults import failure_of
 from podium.core.model import Gang, State, Task
 from podium.core.panel import Enabled, Panel
@@ -44,7 +44,7 @@ class Session(Panel):
         tiers: Sequence[Sequence[Enabled]],
         now: float,
         arguments: dict[str, Arguments] | None = None,
-        actions: Sequence[str] = (),
+        actions: Sequence[Action] = (),
         *,
         profile: str | None = None,
         resting: Container[str] = (),
@@ -53,7 +53,7 @@ class Session(Panel):
         super().__init__(tiers)
         self.cluster = cluster
         self.now = now
-        self.actions = tuple(actions)
+        self.admits = any(action.ADMITS for action in actions)  # or else gangs need not be let in
         self.decisions: list[Decision] = []
         self.held: list[Statement] = []  # gangs that are whole once others have left: kept until the end
         self.promised: list[Task] = []  # tasks that were told a place which others are leaving
@@ -171,6 +171,10 @@ class Session(Panel):
     def refuse(self, gang: Gang, refusal: Refusal, task: Task | None = None) -> None:
         self._told.add(gang.id)
         self.decisions.append(Refuse(gang.id, refusal, task.id if task is not None else ""))
+
+    def look_again(self, gang: Gang, at: float) -> None:
+        """Time alone may change what is decided on a gang: it is looked at then, though nothing happens."""
+        self.decisions.append(LookAgain(gang.id, at))
 
     def report(self, queue: str, refusal: Refusal) -> None:
         """Says that a queue's own numbers do not hold together."""

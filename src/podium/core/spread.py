@@ -24,8 +24,6 @@ Mask = NDArray[np.bool_]
 Scores = NDArray[np.float64]
 Eligible = Callable[[Spread], Mask]  # the rows that count for a constraint, as its two policies say
 
-_HOSTNAME = "kubernetes.io/hostname"
-
 
 def hard(task: Task) -> list[Spread]:
     return [each for each in task.cls.constraints.spread if each.hard]
@@ -65,7 +63,7 @@ def evenness(
     for each in constraints:
         domains = properties.domains(each.key)
         counts = peers.counts(peers.column(each.selection), STAYING, properties.count)
-        if each.key == _HOSTNAME:
+        if each.by_node:
             here = counts if counts is not None else np.zeros(properties.count, dtype=np.int64)
             size = int(np.count_nonzero(inside))
         else:

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from podium.core.decisions import Bind, Evict, Nominate
-from podium.core.model import Gang, State, Task
+from podium.core.decisions import Bind, Evict, Nominate, Release, Reserve, Resize
+from podium.core.model import HOLDING, Gang, Size, State, Task
 from podium.core.plugin import Placed
 
 if TYPE_CHECKING:
     from podium.core.session import Session
+
+
+# A task in one of these takes room: who keeps sums counts it.
+_TAKING = HOLDING | {State.PIPELINED}
 
 
 class _Step(msgspec.Struct):
@@ -29,6 +33,8 @@ class _Step(msgspec.Struct):
     before: Sequence[tuple[State, int]]
     state: State
     why: str = ""
+    grace: int | None = None
+    size: Size | None = None  # what the gang's was, of a step that resizes it
 
 
 class Statement:
@@ -46,13 +52,29 @@ class Statement:
         """Promises a pending task a place that others are leaving."""
         self._change([task], State.PIPELINED, [row])
 
-    def evict(self, task: Task, why: str) -> None:
-        """Makes a task that holds a place leave it."""
-        self._change([task], State.RELEASING, [task.row], why)
+    def evict(self, task: Task, why: str, grace: int | None = None) -> None:
+        """Makes a task that holds a place leave it, within its own grace period or this one."""
+        self._change([task], State.RELEASING, [task.row], why, grace)
 
     def spare(self, task: Task, state: State) -> None:
         """Lets a task that was told to leave stay as it was, in a dry run that will be rolled back."""
         self._change([task], state, [task.row])
+
+    def claim(self, task: Task) -> None:
+        """Makes use of a place that was reserved for a task: with its pod, it is bound there."""
+        self._change([task], State.ALLOCATED, [task.row])
+
+    def release(self, task: Task, why: str) -> None:
+        """Gives the place back that was reserved for a task."""
+        self._change([task], State.PENDING, [-1], why)
+
+    def resize(self, gang: Gang, wanted: int) -> None:
+        """Asks an elastic gang to have so many members."""
+        size = gang.size
+        assert size is not None, f"{gang} is not elastic"
+        assert size.least <= wanted <= size.most, f"{gang} cannot have {wanted} members"
+        self._steps.append(_Step(gang, (), (), State.PENDING, size=size))
+        gang.resize(wanted)
 
     def checkpoint(self) -> int:
         return len(self._steps)
@@ -61,6 +83,9 @@ class Statement:
         """Undoes everything since a checkpoint, last change first."""
         while len(self._steps) > mark:
             step = self._steps.pop()
+            if step.size is not None:
+                step.gang.resize(step.size.wanted)
+                continue
             # Places that were left and places that are taken again: a task is in one of the two at least.
             self._session.touch([task.row for task in step.tasks if task.row >= 0])
             for task, (state, row) in zip(step.tasks, step.before, strict=True):
@@ -68,31 +93,54 @@ class Statement:
             self._session.touch([row for _, row in step.before if row >= 0])
             self._tell(step, undone=True)
 
-    def commit(self) -> None:
-        """Keeps everything: the decisions go out."""
-        decisions = self._session.decisions
-        nodes = self._session.cluster.nodes
+    def commit(self, gangs: int = 1) -> None:
+        """Keeps everything: the decisions go out.  `gangs` is how many start together."""
+        nodes, cluster, decisions = self._session.cluster.nodes, self._session.cluster, self._session.decisions
         members: Counter[str] = Counter()
         for step in self._steps:
             if step.state is State.ALLOCATED:
                 members[step.gang.id] += len(step.tasks)
         for step in self._steps:
+            gang, state = step.gang, step.state
+            if step.size is not None:
+                assert gang.size is not None
+                decisions.append(Resize(gang.id, gang.size.wanted))
             for task in step.tasks:
-                if step.state is State.ALLOCATED:
-                    decisions.append(Bind(task.id, nodes.name(task.row), step.gang.id, members[step.gang.id]))
-                elif step.state is State.PIPELINED:
+                if state is State.ALLOCATED and task.has_pod:
+                    decisions.append(Bind(task.id, nodes.name(task.row), gang.id, members[gang.id], gangs))
+                elif state is State.ALLOCATED:
+                    cluster.assign(task, State.RESERVED, task.row)
+                    decisions.append(Reserve(task.id, nodes.name(task.row), gang.id))
+                elif state is State.PIPELINED:
                     decisions.append(Nominate(task.id, nodes.name(task.row)))
                     self._session.promised.append(task)
+                elif state is State.PENDING:
+                    decisions.append(Release(task.id, gang.id, step.why))
                 else:
-                    decisions.append(Evict(task.id, step.why))
+                    decisions.append(Evict(task.id, step.why, step.grace))
         self._steps.clear()
+
+    def reserve(self) -> bool:
+        """Keeps the places that tasks got, without binding any: the gang is not whole.  Whether there are any.
+
+        What was only promised is given back: a place that others are leaving is nobody's to hold.
+        """
+        cluster, nodes = self._session.cluster, self._session.cluster.nodes
+        kept = [step for step in self._steps if step.state is State.ALLOCATED]
+        promised = [step for step in self._steps if step.state is not State.ALLOCATED]
+        self._steps = promised
+        self.rollback()
+        for step in kept:
+            for task, (before, _) in zip(step.tasks, step.before, strict=True):
+                cluster.assign(task, State.RESERVED, task.row)
+                if before is not State.RESERVED:
+                    self._session.decisions.append(Reserve(task.id, nodes.name(task.row), step.gang.id))
+        return bool(kept)
 
     def nominate(self) -> None:
         """Gives everything back but tells where each task would go: its room is being left by others."""
         nodes = self._session.cluster.nodes
-        places = [
-            (task, task.row) for step in self._steps for task in step.tasks if step.state is not State.RELEASING
-        ]
+        places = [(task, task.row) for step in self._steps for task in step.tasks if step.state in _TAKING]
         self.rollback()
         for task, row in places:
             self._session.cluster.nominate(task, nodes.name(row))
@@ -107,11 +155,19 @@ class Statement:
         """Whether anybody has to go.  Room that is there without that is left to allocate."""
         return any(step.state is State.RELEASING for step in self._steps)
 
-    def _change(self, tasks: Sequence[Task], state: State, rows: Sequence[int], why: str = "") -> None:
+    def _change(
+        self,
+        tasks: Sequence[Task],
+        state: State,
+        rows: Sequence[int],
+        why: str = "",
+        grace: int | None = None,
+    ) -> None:
         before = [(task.state, task.row) for task in tasks]
-        step = _Step(tasks[0].gang, tasks, before, state, why)
+        step = _Step(tasks[0].gang, tasks, before, state, why, grace)
         cluster = self._session.cluster
-        if tasks[0].cls.constraints.devices is not None and state is not State.RELEASING:
+        left = [row for _, row in before if row >= 0]
+        if tasks[0].cls.constraints.devices is not None and state in _TAKING:
             candidates = self._session.candidates(tasks[0], refresh=False)
             for task, row in zip(tasks, rows, strict=True):
                 cluster.assign(task, state, row, task.devices or candidates.devices(row, state))
@@ -120,18 +176,21 @@ class Statement:
         else:
             for task, row in zip(tasks, rows, strict=True):
                 cluster.assign(task, state, row)
-        self._session.touch(rows)
+        self._session.touch([row for row in (*left, *rows) if row >= 0])
         self._steps.append(step)
         self._tell(step, undone=False)
 
     def _tell(self, step: _Step, *, undone: bool) -> None:
-        """Plugins keep running sums: a place taken, or given back, is told to all of them."""
+        """Plugins keep running sums: each of them hears of a place that is taken, or given back."""
         placed = Placed(step.gang, step.tasks[0].cls, step.tasks)
         if self._session.budgets:
             for task, (state, _) in zip(step.tasks, step.before, strict=True):
                 leaving = (step.state is State.RELEASING) - (state is State.RELEASING)
                 self._session.budgets.count(task, leaving if undone else -leaving)
-        if (step.state is State.RELEASING) == undone:
+        took, takes = step.before[0][0] in _TAKING, step.state in _TAKING
+        if took == takes:
+            return
+        if takes != undone:
             self._session.tell_allocated(placed)
         else:
             self._session.tell_deallocated(placed)

@@ -16,13 +16,13 @@ what it does not have.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from podium.core.arguments import Argument, Arguments
-from podium.core.facts import GangFacts
+from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Gang, Queue
 from podium.dialects.kubernetes.membership import Marks, Membership
 from podium.dialects.kubernetes.policies import Priorities
@@ -32,7 +32,7 @@ from podium.kube.changes import Patch
 from podium.kube.controller import Controller
 from podium.kube.resources import Resource
 from podium.kube.schema.crd import Definition
-from podium.kube.wire import Object, Pod
+from podium.kube.wire import Node, Object, Pod
 from podium.reasons import Refusal
 
 Document = dict[str, Any]
@@ -53,6 +53,11 @@ class GroupKind(msgspec.Struct, frozen=True):
     read: Callable[[Any, Priorities], tuple[GangFacts, Refusal | None]]
     # The object, its gang, why it was not placed, the turn's id and the time.
     patch: Callable[[Any, Gang, Verdict | None, str, float], Patch | None]
+    # Of kinds whose places are found before their pods: the slots that an object lists (see `core.slots`), and
+    # what is written when places were reserved or given back, or another size is wanted: the object, its gang,
+    # and the nodes of its slots.
+    slots: Callable[[Any], Sequence[TaskFacts]] | None = None
+    decided: Callable[[Any, Gang, Mapping[str, str]], Patch | None] | None = None
 
 
 class QueueKind(msgspec.Struct, frozen=True):
@@ -62,6 +67,8 @@ class QueueKind(msgspec.Struct, frozen=True):
     id: Callable[[str], str]
     read: Callable[[Any], tuple[Queue, tuple[Refusal, ...]]]
     patch: Callable[[Any, Mapping[str, int]], Patch | None]  # the object, and what its tasks hold
+    # Of kinds whose queues own nodes: the id of the queue that a node belongs to, given all objects of the kind.
+    owner: Callable[[Node, Sequence[Any]], str] | None = None
 
 
 # --- profiles ----------------------------------------------------------------------------------------------
@@ -131,6 +138,7 @@ class Dialect(msgspec.Struct, frozen=True):
     hooks: tuple[Hook, ...] = ()
     objects: tuple[Document, ...] = ()  # what has to be there before anybody asks for anything
     views: Mapping[Resource, type[Object]] = {}  # of kinds that servers have without its definitions
+    node_group: str = ""  # the label by which nodes say in which group they are
     default_queues: Mapping[str, str] = {}  # by scheduler name: the queue of what names none
     orders: frozenset[Resource] = frozenset()  # kinds that say what to do once: a copy of a cluster has none
     namespace_weight: str = ""  # the name under which a quota says what its namespace counts

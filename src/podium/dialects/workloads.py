@@ -37,6 +37,7 @@ class Ask(msgspec.Struct, frozen=True):
     annotations: Mapping[str, str] = {}
     finalizers: tuple[str, ...] = ()
     leaving: float = 0.0  # seconds that it takes to obey when it is told to go
+    owner: str = ""  # the controller of pods that are not made by one of the cluster's own
 
 
 class Draw(Protocol):
@@ -68,6 +69,7 @@ class Authoring(msgspec.Struct, frozen=True):
     groups: Resource
     queue: Callable[[str, Mapping[str, Any]], Document]  # a queue: its name, and what its spec says
     group: Callable[[str, int, Ask], Document]  # a group: its name, its minimum, and whose it is
+    job: Callable[[str, int, Ask], Document]  # a job: its name, and how many pods it makes that start together
     joining: Callable[[str], Mapping[str, str]]  # the annotations of a pod in the group of this name
     naming: Callable[[str], Mapping[str, str]]  # those of whatever names the queue of this name
     gang_id: Callable[[str, str], str]  # a group's id in the core, from namespace and name
@@ -84,6 +86,9 @@ def template(ask: Ask, **annotations: str) -> Document:
         "annotations": {**script, **ask.annotations, **annotations},
         "finalizers": list(ask.finalizers),
     }
+    if ask.owner:
+        owner = {"apiVersion": "example.com/v1", "kind": "Trainer", "name": ask.owner, "uid": ask.owner}
+        metadata["ownerReferences"] = [{**owner, "controller": True}]
     spec: Document = {
         "schedulerName": ask.scheduler,
         "restartPolicy": "Never",

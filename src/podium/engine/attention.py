@@ -13,11 +13,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from enum import Enum
+from typing import assert_never
 
 import msgspec
 
 from podium.core.cluster import Cluster
-from podium.core.decisions import Bind, Decision, GangPhase, Refuse
+from podium.core.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Failure,
+    GangPhase,
+    Journal,
+    LookAgain,
+    Nominate,
+    QueueFault,
+    Refuse,
+    Release,
+    Reserve,
+    Resize,
+    Ungate,
+)
 from podium.engine.prospects import Prospects
 from podium.reasons import Lift
 
@@ -131,14 +147,31 @@ class Attention:
     def heard(self, decisions: Iterable[Decision]) -> None:
         """What a step of the turn said."""
         for decision in decisions:
-            if isinstance(decision, GangPhase):
-                self.news.gangs.add(decision.gang)  # the actions before may want to look again
-            elif isinstance(decision, Refuse):
-                self._stuck[decision.gang] = decision.refusal.lift
-                self.news.gangs.discard(decision.gang)
-            elif isinstance(decision, Bind):
-                self.news.growth = True
-                self.news.gangs.discard(decision.gang)
+            match decision:
+                case GangPhase():
+                    self.news.gangs.add(decision.gang)  # the actions before may want to look again
+                case Refuse():
+                    self._stuck[decision.gang] = decision.refusal.lift
+                    self.news.gangs.discard(decision.gang)
+                case Bind():
+                    self.news.growth = True
+                    self.news.gangs.discard(decision.gang)
+                case Release():
+                    self.news.room = True
+                case (
+                    Reserve()
+                    | Resize()
+                    | LookAgain()
+                    | Nominate()
+                    | Ungate()
+                    | Evict()
+                    | QueueFault()
+                    | Failure()
+                    | Journal()
+                ):
+                    pass
+                case _:
+                    assert_never(decision)
 
     def ended(self, asked: Iterable[str]) -> None:
         """A turn ends: whoever was asked and still waits is stuck."""

@@ -14,13 +14,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import assert_never
 
-from podium.core.decisions import Bind, Decision, Evict, Nominate, Refuse, Ungate
+from podium.core import quorum
+from podium.core.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Failure,
+    GangPhase,
+    Journal,
+    LookAgain,
+    Nominate,
+    QueueFault,
+    Refuse,
+    Release,
+    Reserve,
+    Resize,
+    Ungate,
+)
 from podium.core.model import Gang, QuotaGate, State, Task
 from podium.core.profile import Profile
 from podium.engine import effects
 from podium.engine.outcomes import Outcome, is_doubtful, is_no, outcome, wanted_pause
-from podium.engine.recovery import write_plan
+from podium.engine.recovery import Recovery, is_half_bound, write_plan
 from podium.engine.rests import Rests
 from podium.engine.retries import Retries
 from podium.engine.tally import Tally
@@ -32,7 +49,7 @@ from podium.kube.changes import Change, Patch
 from podium.kube.controller import Ticket
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, Pod
-from podium.reasons import Refusal
+from podium.reasons import BIND_REFUSED, Refusal, refuse
 
 _MOST_REFUSALS = 5  # of an eviction, before its victim is left where it is
 
@@ -57,11 +74,12 @@ _TELLING = (Errand.VOLUME, Errand.UNGATE)
 class Errands:
     """Follows every write from the decision to its last answer."""
 
-    def __init__(self, world: World, voice: Voice, rests: Rests, tally: Tally) -> None:
+    def __init__(self, world: World, voice: Voice, rests: Rests, recovery: Recovery, tally: Tally) -> None:
         self._world = world
         self._cluster = world.cluster
         self._voice = voice
         self._rests = rests
+        self._recovery = recovery
         self._tally = tally
         self._volumes = VolumeBinder(world)
         self._retries = Retries()
@@ -80,23 +98,39 @@ class Errands:
         """What a step of a profile's turn has decided.  The number tells its plans from those of other turns."""
         placed: list[Task] = []
         for decision in decisions:
-            if isinstance(decision, Bind):
-                task = self._cluster.tasks[decision.task]
-                plan = write_plan(decision.gang, number, decision.members, now)
-                self._cluster.assign(task, State.BINDING, task.row)
-                self._world.sent[task.id] = Bound(decision.node, plan)
-                placed.append(task)
-            elif isinstance(decision, Evict):
-                self.evict(self._cluster.tasks[decision.task], decision.why, now)
-            elif isinstance(decision, Nominate):
-                self._nominate(self._cluster.tasks[decision.task], decision.node)
-            elif isinstance(decision, Ungate):
-                self._lift_gates(self._cluster.tasks[decision.task])
+            match decision:
+                case Bind():
+                    task = self._cluster.tasks[decision.task]
+                    plan = write_plan(decision.gang, number, decision.members, now, decision.gangs)
+                    self._cluster.assign(task, State.BINDING, task.row)
+                    self._world.sent[task.id] = Bound(decision.node, plan)
+                    placed.append(task)
+                case Evict():
+                    self.evict(self._cluster.tasks[decision.task], decision.why, now, decision.grace)
+                case Nominate():
+                    self._nominate(self._cluster.tasks[decision.task], decision.node)
+                case Ungate():
+                    self._lift_gates(self._cluster.tasks[decision.task])
+                case LookAgain():
+                    self._rests.look_again(decision.gang, decision.at)
+                case (
+                    Reserve()
+                    | Release()
+                    | Resize()
+                    | GangPhase()
+                    | Refuse()
+                    | QueueFault()
+                    | Failure()
+                    | Journal()
+                ):
+                    pass  # the model has it; what is to be written of it, the status writer knows
+                case _:
+                    assert_never(decision)
         self._bind(placed, profile, now)
 
-    def evict(self, task: Task, why: str, now: float) -> None:
-        """Sends a task away: first it is told why, then it goes."""
-        self._world.leaving.add(task.id)
+    def evict(self, task: Task, why: str, now: float, grace: int | None = None) -> None:
+        """Sends a task away: first it is told why, then it goes, within this grace period or its own."""
+        self._world.leaving[task.id] = grace
         self._send(Errand.MARK, task, effects.disruption_mark(task, why, now))
 
     def take(self, now: float) -> list[Ticket]:
@@ -117,14 +151,14 @@ class Errands:
 
     def _nominate(self, task: Task, node: str) -> None:
         """A promise is made anew in every turn, and written when it is another one than the pod shows."""
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         shown = pod is not None and pod.status.nominated_node_name == node
         if not shown or task.id in self._nominating:
             self._nominating.add(task.id)
             self._send(Errand.NOMINATE, task, effects.nomination(task, node))
 
     def _lift_gates(self, task: Task) -> None:
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         gates = (pod.spec.scheduling_gates if pod is not None else None) or ()
         self._send(Errand.UNGATE, task, effects.ungated(task, (gate.name for gate in gates)))
 
@@ -154,9 +188,6 @@ class Errands:
     def _send(self, errand: Errand, task: Task, change: Change) -> None:
         self._out.append(Ticket(errand.value, (task.namespace, task.id), change))
 
-    def _pod_of(self, task: Task) -> Pod | None:
-        return self._world.cache.find(PODS, Pod, (task.namespace, task.name))
-
     # --- what the watches tell ---------------------------------------------------------------------------------
 
     def touched(self, resource: Resource, obj: Object) -> None:
@@ -179,28 +210,50 @@ class Errands:
         task = self._cluster.tasks.get(id)
         if error is None or (outcome(error) is Outcome.REFUSED and errand is not Errand.EVICT):
             self._retries.settled(ticket)
-        if errand is Errand.BIND:
-            self._bind_answered(id, task, error, now)
-        elif errand is Errand.ASK:
-            self._question_answered(ticket, task, result, error, now)
-        elif errand is Errand.VOLUME:
-            self._volume_answered(ticket, error, now)
-        elif errand is Errand.TELL:
-            self._voice.answered(ticket.change, lost=is_doubtful(error))
-        elif errand is Errand.NOMINATE and not is_doubtful(error):
-            self._nominating.discard(id)
-        elif task is None:
-            pass  # nobody is interested any more
-        elif errand is Errand.MARK:
-            # Whether the mark could be written or not, the room is needed.
-            self._send(Errand.EVICT, task, effects.eviction(task))
-        elif errand is Errand.EVICT and is_no(error):
+        match errand:
+            case Errand.BIND:
+                self._bind_answered(id, task, error, now)
+            case Errand.ASK:
+                self._question_answered(ticket, task, result, error, now)
+            case Errand.VOLUME:
+                self._volume_answered(ticket, error, now)
+            case Errand.TELL:
+                self._voice.answered(ticket.change, lost=is_doubtful(error))
+            case Errand.NOMINATE:
+                self._nomination_answered(ticket, task, error, now)
+            case Errand.MARK:
+                # Whether the mark could be written or not, the room is needed.
+                if task is not None:
+                    self._send(Errand.EVICT, task, effects.eviction(task, self._world.leaving.get(id)))
+            case Errand.EVICT:
+                self._eviction_answered(ticket, task, error, now)
+            case Errand.UNGATE:
+                self._ungate_answered(ticket, task, error, now)
+            case _:
+                assert_never(errand)
+        return result if error is None and errand in _TELLING else None
+
+    def _nomination_answered(self, ticket: Ticket, task: Task | None, error: Exception | None, now: float) -> None:
+        if not is_doubtful(error):
+            self._nominating.discard(ticket.key[1])
+        elif task is not None:
+            self._retries.again(ticket, now, wanted_pause(error))
+
+    def _ungate_answered(self, ticket: Ticket, task: Task | None, error: Exception | None, now: float) -> None:
+        if task is None:
+            return
+        if is_doubtful(error):
+            self._retries.again(ticket, now, wanted_pause(error))
+        elif error is not None:
+            task.quota_gate = QuotaGate.CLOSED  # it stands where it stood
+
+    def _eviction_answered(self, ticket: Ticket, task: Task | None, error: Exception | None, now: float) -> None:
+        if task is None:
+            return
+        if is_no(error):
             self._eviction_refused(ticket, task, now)
         elif is_doubtful(error):
             self._retries.again(ticket, now, wanted_pause(error))
-        elif errand is Errand.UNGATE and error is not None:
-            task.quota_gate = QuotaGate.CLOSED  # it stands where it stood
-        return result if error is None and errand in _TELLING else None
 
     def _bind_answered(self, id: str, task: Task | None, error: Exception | None, now: float) -> None:
         result = outcome(error)
@@ -214,14 +267,23 @@ class Errands:
             if task.state is State.BINDING:
                 self._cluster.assign(task, State.BOUND, task.row)
             self._rests.succeeded(task.gang.id)
+            self._recovery.succeeded(task.gang.id)
         elif result is Outcome.UNKNOWN:
             self._send(Errand.ASK, task, effects.question(task))
         else:
-            del self._world.sent[id]
+            sent = self._world.sent.pop(id)
             if task.state is State.BINDING:
                 self._cluster.assign(task, State.PENDING, -1)
                 self._world.news.room = True
-            self._rests.leave_alone(task.gang.id, now, wanted_pause(error))
+            self._leave_alone(task.gang, now, sent.plan, wanted_pause(error))
+            if is_no(error) and quorum.is_gang(task.gang):
+                refusal = refuse(BIND_REFUSED, pod=task.name, node=sent.node, detail=str(error))
+                self._recovery.refused(task.gang.id, refusal, now)
+
+    def _leave_alone(self, gang: Gang, now: float, plan: str, at_least: float = 0.0) -> None:
+        """A bind of a plan has failed.  Which plan it is says all but the number of its members."""
+        plan = plan.rpartition("/")[0]
+        self._rests.leave_alone(gang.id, now, at_least, plan=plan, half_bound=is_half_bound(gang))
 
     def _question_answered(
         self, ticket: Ticket, task: Task | None, pod: Object | None, error: Exception | None, now: float
@@ -233,7 +295,7 @@ class Errands:
             self._world.reread(pod)
             task = self._cluster.tasks.get(pod.uid)  # it may be in another gang by now
             if sent is not None and task is not None and task.state is State.PENDING:
-                self._rests.leave_alone(task.gang.id, now)  # it was never bound: once more, a little later
+                self._leave_alone(task.gang, now, sent.plan)  # it was never bound: once more, a little later
         elif outcome(error) is Outcome.UNKNOWN:
             self._retries.again(ticket, now, wanted_pause(error))
         else:
@@ -241,7 +303,7 @@ class Errands:
 
     def _gone(self, task: Task) -> None:
         """The server has no such pod, and the watch has not come that far."""
-        pod = self._pod_of(task)
+        pod = self._world.pod_of(task)
         if pod is not None and pod.uid == task.id:
             self._world.forget(PODS, pod)
             self._voice.forget(pod.uid)
@@ -258,8 +320,8 @@ class Errands:
             self._retries.again(ticket, now)
             return
         self._retries.settled(ticket)
-        self._world.leaving.discard(task.id)
-        pod = self._pod_of(task)
+        self._world.leaving.pop(task.id, None)
+        pod = self._world.pod_of(task)
         if pod is not None and pod.uid == task.id:
             self._world.reread(pod)
             task.preemptable = False
@@ -281,7 +343,7 @@ class Errands:
             if not tasks:
                 continue
             gang = tasks[0].gang
-            whole = len(tasks) == len(held.nodes) or gang.ready >= gang.minimum
+            whole = len(tasks) == len(held.nodes) or quorum.satisfied(gang)
             if refusal is None and whole and gang.id in self._cluster.gangs:
                 for task in tasks:
                     self._send_bind(task)
@@ -299,10 +361,11 @@ class Errands:
         for task in tasks:
             del self._world.sent[task.id]
             self._cluster.assign(task, State.PENDING, -1)
-            pod = self._pod_of(task)
+            pod = self._world.pod_of(task)
             if pod is not None:
                 self._world.reread(pod)
         self._world.news.room = True
         self._rests.leave_alone(gang.id, now)
         if refusal is not None:
+            self._recovery.refused(gang.id, refusal, now)
             self._voice.heard([Refuse(gang.id, refusal)], now)

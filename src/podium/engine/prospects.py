@@ -16,13 +16,7 @@ import numpy as np
 from podium.core import devices
 from podium.core.cluster import Cluster
 from podium.core.model import Gang, TaskClass
-from podium.core.plugins import BUILT_IN as PLUGINS
 from podium.core.profile import Profile
-
-# Actions that take from nobody: to a gang of a profile with others, room is not all.
-_PEACEFUL = frozenset({"enqueue", "allocate", "backfill"})
-# Plugins that order gangs of one queue and namespace, of which nothing runs, by priority and then by age at most.
-_PLAIN = frozenset(PLUGINS) - {"sla"}
 
 
 class Prospects:
@@ -31,14 +25,8 @@ class Prospects:
     def __init__(self, cluster: Cluster, profiles: Mapping[str, Profile]) -> None:
         self._nodes = cluster.nodes
         self._lines = cluster.accounts.lines
-        self._peaceful = {
-            name for name, profile in profiles.items() if {each.name for each in profile.actions} <= _PEACEFUL
-        }
-        self._plain = {
-            name
-            for name in self._peaceful
-            if {entry.kind.name for tier in profiles[name].tiers for entry in tier} <= _PLAIN
-        }
+        self._peaceful = {name for name, profile in profiles.items() if profile.peaceful}
+        self._plain = {name for name in self._peaceful if profiles[name].plain_order}
         self._places: dict[TaskClass, int] = {}
 
     def without(self, waiting: Set[str]) -> set[str]:

@@ -4,33 +4,49 @@ Binds of a gang are many writes.  Every one carries the plan it belongs to, and 
 so a half-bound gang can be told from the pods alone: members that existed when the plan was made still wait.  (A
 gang that was whole once and lost a member later looks different: the replacement is younger than the plan.)
 
-Such a gang goes before all others.  If its missing members find no place within a bounded time, the bound ones are
-evicted: a gang at rest has no members bound, or enough.
+Gangs that start together are bound by one plan, too, and their binds say of how many gangs it is.  So a group of
+which one gang is bound and another is not can be found in the same way: all of its gangs are bound half.
+
+Such a gang goes before all others.  If its missing members were tried and found no place, and still find none a
+bounded time later, the bound ones are evicted: a gang at rest has no members bound, or enough.  Time alone takes
+nothing away: a server that does not answer says nothing about places.
+
+There is one exception.  A pod that no controller would create again is never deleted here: its gang keeps what it
+has, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 import msgspec
 
-from podium.core.model import HOLDING, Gang, State
+from podium.core import quorum
+from podium.core.decisions import Bind, Decision, Refuse
+from podium.core.model import PLACED, READY, Gang, State
 from podium.kube.times import parse_time
 from podium.kube.wire import Pod, condition
+from podium.reasons import FAILED, HALF_BOUND, Refusal, refuse
 
-PATIENCE = 30.0  # seconds that a half-bound gang may hold its places
+PATIENCE = 30.0  # seconds that a half-bound gang may hold its places after its other members found none
+GIVEN_UP = "could not be made whole"  # what its members are told then
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a bind belongs to: when it was made, and with how many others."""
+    """What a bind belongs to: when it was made, with how many others, and of how many gangs."""
 
     time: float
     members: int
+    gangs: int = 1
 
 
-def write_plan(gang: str, number: int, members: int, now: float) -> str:
-    """The plan as it travels: `<gang>/<id>/<members>`; the id begins with the time in milliseconds."""
-    return f"{gang}/{int(now * 1000):x}.{number}/{members}"
+def write_plan(gang: str, number: int, members: int, now: float, gangs: int = 1) -> str:
+    """The plan as it travels: `<gang>/<id>/<members>`.
+
+    The id begins with the time in milliseconds, and ends with the number of gangs where it is more than one.
+    """
+    together = f".{gangs}" if gangs > 1 else ""
+    return f"{gang}/{int(now * 1000):x}.{number}{together}/{members}"
 
 
 def read_plan(text: str, bound: float = 0.0) -> Plan | None:
@@ -42,9 +58,11 @@ def read_plan(text: str, bound: float = 0.0) -> Plan | None:
     parts = text.rsplit("/", 2)
     if len(parts) != 3:
         return None
+    time, *numbers = parts[1].split(".")
     try:
-        return Plan(bound or int(parts[1].partition(".")[0], 16) / 1000, int(parts[2]))
-    except ValueError:
+        gangs = int(numbers[1]) if len(numbers) > 1 else 1
+        return Plan(bound or int(time, 16) / 1000, int(parts[2]), gangs)
+    except (ValueError, OverflowError):
         return None
 
 
@@ -56,44 +74,137 @@ def bound_at(pod: Pod) -> float:
     )
 
 
+_BOUND = READY - {State.RESERVED}  # a place that is only reserved is not bound
+
+
 def is_torn(gang: Gang, plans: Mapping[str, Plan]) -> bool:
     """Whether a gang was bound half."""
-    if gang.ready >= gang.minimum or not gang.counts[State.PENDING] or not gang.count(HOLDING):
-        return False
-    times = [
-        plan.time
-        for task in gang.tasks.values()
-        if task.state in HOLDING and (plan := plans.get(task.id)) is not None
-    ]
-    last = max(times, default=None)
-    if last is None:
-        return False
-    return any(task.state is State.PENDING and task.created <= last for task in gang.tasks.values())
+    return quorum.partially_bound(gang) and _older_waits(gang, _last(gang, plans))
+
+
+def torn_group(gang: Gang, plans: Mapping[str, Plan], find: quorum.Find) -> list[Gang]:
+    """The gangs that were to start together, when some of them were bound and others were not."""
+    if not gang.together:
+        return []
+    group = quorum.component(gang, find)
+    bound = [_last(each, plans, together=True) for each in group if quorum.satisfied(each, _BOUND)]
+    last = max((each for each in bound if each is not None), default=None)
+    lacking = [each for each in group if not quorum.satisfied(each, _BOUND)]
+    return group if any(_older_waits(each, last) for each in lacking) else []
+
+
+def _last(gang: Gang, plans: Mapping[str, Plan], *, together: bool = False) -> float | None:
+    """When the last plan was made by which members of a gang were bound; `together`, with other gangs."""
+    placed = (plans.get(task.id) for task in gang.tasks.values() if task.state in PLACED)
+    found = [plan for plan in placed if plan is not None and (plan.gangs > 1 or not together)]
+    return max((plan.time for plan in found), default=None)
+
+
+def _older_waits(gang: Gang, last: float | None) -> bool:
+    """Whether a member waits that was there when the plan was made."""
+    waiting = (State.PENDING, State.RESERVED)
+    return last is not None and any(task.state in waiting and task.created <= last for task in gang.tasks.values())
+
+
+def is_half_bound(gang: Gang) -> bool:
+    """Whether a gang has, or may have, a part of the places that it needs."""
+    return gang.count(PLACED) > 0 and not quorum.satisfied(gang, _BOUND)
+
+
+def would_come_again(pod: Pod | None) -> bool:
+    """Whether somebody creates a pod anew when it is deleted.  Those of a node are the node's own."""
+    owner = pod.metadata.controller if pod is not None else None
+    return owner is not None and owner.kind != "Node"
 
 
 class Recovery:
-    """The gangs that are bound half, and since when."""
+    """The gangs that are bound half, and what became of the tries to complete them."""
 
     def __init__(self, plans: Mapping[str, Plan]) -> None:
         self._plans = plans
-        self._since: dict[str, float] = {}
+        self._torn: dict[str, None] = {}
+        self._groups: dict[str, tuple[str, ...]] = {}  # of gangs that start together: all that were torn with one
+        self._since: dict[str, float] = {}  # the first try that was refused, when none succeeded after it
+        self._refused: dict[str, Refusal] = {}  # those whose last try was refused
+        self._kept: set[str] = set()  # those that keep what they have
 
     def __bool__(self) -> bool:
-        return bool(self._since)
+        return bool(self._torn)
 
     @property
     def gangs(self) -> Set[str]:
-        return self._since.keys()
+        return self._torn.keys()
 
-    def look(self, gangs: Mapping[str, Gang], now: float) -> None:
-        """Finds them among some gangs."""
-        torn = sorted(id for id, gang in gangs.items() if is_torn(gang, self._plans))
-        self._since = {id: self._since.get(id, now) for id in torn}
+    def look(self, split: Mapping[str, Gang], tied: Mapping[str, Gang], find: quorum.Find) -> None:
+        """Finds them among gangs of which a part has places, and among those that start together with others."""
+        torn = {id for id, gang in split.items() if is_torn(gang, self._plans)}
+        self._groups = {}
+        for id, gang in tied.items():
+            if id not in self._groups:
+                group = tuple(sorted(each.id for each in torn_group(gang, self._plans, find)))
+                self._groups |= dict.fromkeys(group, group)
+        self._torn = dict.fromkeys(sorted(torn | self._groups.keys()))
 
-    def judge(self, gangs: Mapping[str, Gang], now: float) -> Iterator[tuple[Gang, float]]:
-        """Those that are still so, each with when its time is over."""
-        for id, since in list(self._since.items()):
-            if is_torn(gangs[id], self._plans):
-                yield gangs[id], since + PATIENCE
-            else:
-                del self._since[id]
+    # --- tries -------------------------------------------------------------------------------------------------
+
+    def heard(self, decisions: Iterable[Decision], now: float) -> None:
+        """What a step of a turn decided.  That a plugin failed says nothing about places."""
+        if not self._torn and not self._refused:
+            return
+        for decision in decisions:
+            if isinstance(decision, Bind):
+                self._refused.pop(decision.gang, None)
+            elif not isinstance(decision, Refuse) or decision.gang not in self._torn:
+                continue
+            elif decision.refusal.reason != FAILED:
+                self.refused(decision.gang, decision.refusal, now)
+
+    def refused(self, gang: str, refusal: Refusal, now: float) -> None:
+        """Members were tried, and have no place: there is none, or the server does not let them have it."""
+        self._since.setdefault(gang, now)
+        self._refused[gang] = refusal
+
+    def succeeded(self, gang: str) -> None:
+        """A member was bound."""
+        if gang in self._since:
+            self._since.pop(gang)
+            self._refused.pop(gang, None)
+            self._kept.discard(gang)
+
+    def judge(self, gangs: Mapping[str, Gang]) -> Iterator[tuple[Gang, float]]:
+        """Those whose last try was refused, each with when its time is over."""
+        for id in [each for each in self._since if each not in gangs]:
+            self.succeeded(id)
+        for id in list(self._torn):
+            gang = gangs.get(id)
+            if gang is None or not (is_torn(gang, self._plans) or torn_group(gang, self._plans, gangs.get)):
+                del self._torn[id]
+                continue
+            refused = [each for each in self._groups.get(id, (id,)) if each in self._refused]
+            if refused:
+                yield gang, min(self._since[each] for each in refused) + PATIENCE
+
+    # --- gangs that keep what they have ------------------------------------------------------------------------
+
+    def keep(self, gang: Gang) -> Refusal | None:
+        """A gang keeps its places; what there is to say about it, the first time."""
+        if gang.id in self._kept:
+            return None
+        self._kept.add(gang.id)
+        refused = (self._refused.get(each) for each in self._groups.get(gang.id, (gang.id,)))
+        return _keeping(gang, next(each for each in refused if each is not None))
+
+    def worded(self, decisions: list[Decision], gangs: Mapping[str, Gang]) -> list[Decision]:
+        """What there is to say of gangs that keep what they have says that, too."""
+        if not self._kept:
+            return decisions
+        return [
+            Refuse(each.gang, _keeping(gangs[each.gang], each.refusal), each.task)
+            if isinstance(each, Refuse) and each.gang in self._kept and each.gang in gangs
+            else each
+            for each in decisions
+        ]
+
+
+def _keeping(gang: Gang, cause: Refusal) -> Refusal:
+    return refuse(HALF_BOUND, bound=gang.count(PLACED), need=gang.minimum, cause=cause)

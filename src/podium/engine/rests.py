@@ -1,5 +1,9 @@
 """Gangs that are left alone for a while: after a refusal or a doubt, longer each time.
 
+A server that fails fails many binds of a gang at once.  That is one failure of the plan they belong to, not one of
+every member.  A gang that holds a part of its places is not left alone for long: what it holds is of no use to it
+before it has the rest, nor to anybody else.
+
 A pod that joins a group takes its rest along, and what the server asked for is kept.  The same timers wake up
 gangs that wait for nothing but time.
 """
@@ -11,6 +15,7 @@ from collections.abc import Iterator, Set
 
 FIRST_REST = 1.0
 LAST_REST = 60.0
+LAST_REST_HALF_BOUND = 4.0  # of a gang that holds a part of its places
 
 
 def rest(failures: int) -> float:
@@ -22,8 +27,10 @@ class Rests:
     """Who rests until when, by gang."""
 
     def __init__(self) -> None:
-        self._failures: dict[str, int] = {}
+        self._failures: dict[str, int] = {}  # plans that failed in a row
+        self._failed: dict[str, str] = {}  # the last of them
         self._until: dict[str, float] = {}
+        self._looks: dict[str, float] = {}  # when gangs have asked to be looked at again
         self._timers: list[tuple[float, str]] = []
 
     def __bool__(self) -> bool:
@@ -34,14 +41,25 @@ class Rests:
         """Those that rest now."""
         return self._until.keys()
 
-    def leave_alone(self, gang: str, now: float, at_least: float = 0.0) -> None:
-        """Something failed: for longer than the last time, and for as long as the server asked for."""
+    def leave_alone(
+        self, gang: str, now: float, at_least: float = 0.0, *, plan: str = "", half_bound: bool = False
+    ) -> None:
+        """Something failed: for longer than the last time, and for as long as the server asked for.
+
+        What fails of one plan counts once.
+        """
         count = self._failures.get(gang, 0)
-        self._failures[gang] = count + 1
-        self._rest(gang, now + max(rest(count), at_least))
+        if plan and self._failed.get(gang) == plan:
+            count -= 1
+        else:
+            self._failed[gang] = plan
+            self._failures[gang] = count + 1
+        most = LAST_REST_HALF_BOUND if half_bound else LAST_REST
+        self._rest(gang, now + max(min(most, rest(count)), at_least))
 
     def succeeded(self, gang: str) -> None:
-        self._failures.pop(gang, None)
+        if self._failures.pop(gang, None) is not None:
+            del self._failed[gang]
 
     def follow(self, left: str, joined: str) -> None:
         """A member of the one is a member of the other now."""
@@ -52,12 +70,20 @@ class Rests:
         """A gang is to be looked at then, whether it rests or not."""
         heapq.heappush(self._timers, (at, gang))
 
+    def look_again(self, gang: str, at: float) -> None:
+        """The same for a gang that says so in every turn: it is noted once."""
+        if self._looks.get(gang) != at:
+            self._looks[gang] = at
+            self.wake(gang, at)
+
     def due(self, now: float) -> Iterator[str]:
         """The gangs whose time has come."""
         while self._timers and self._timers[0][0] <= now:
             until, gang = heapq.heappop(self._timers)
             if self._until.get(gang) == until:
                 del self._until[gang]
+            if self._looks.get(gang) == until:
+                del self._looks[gang]
             yield gang
 
     @property

@@ -16,14 +16,17 @@ from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
 from functools import partial
 
+from podium.core import quorum
 from podium.core.cycle import cycle
+from podium.core.decisions import Refuse
 from podium.core.model import State
 from podium.core.profile import Profile
 from podium.core.recount import recount
 from podium.engine.attention import PACE, PATROL, Attention, Look
 from podium.engine.errands import Errands
+from podium.engine.periods import Periods
 from podium.engine.prospects import Prospects
-from podium.engine.recovery import Recovery
+from podium.engine.recovery import GIVEN_UP, Recovery, would_come_again
 from podium.engine.rests import Rests
 from podium.engine.tally import Tally
 from podium.engine.voice import Silence, Voice
@@ -75,8 +78,10 @@ class Scheduler:
         self._inbox: deque[Callable[[], None]] = deque()
         self._plans = 0
         self._rests = Rests()
+        self._periods = Periods()
+        self._periods.serve(self._profiles)
         self._torn = Recovery(world.plans)
-        self._errands = Errands(world, self._voice, self._rests, self.tally)
+        self._errands = Errands(world, self._voice, self._rests, self._torn, self.tally)
         self._check = check
         self._checked: float | None = None
 
@@ -122,6 +127,7 @@ class Scheduler:
     def _reconfigure(self, profiles: Mapping[str, Profile]) -> None:
         self._profiles = dict(profiles)
         self._world.serve(self._profiles)
+        self._periods.serve(self._profiles)
         self._attention.forget()
 
     # --- what happened -----------------------------------------------------------------------------------------
@@ -199,6 +205,7 @@ class Scheduler:
             self._voice.next_wake(now) if self._listed >= self.resources else None,
             self._errands.next_wake(now),
             self._rests.next_wake,
+            self._periods.next_wake,
         ]
         if self._may_turn:
             self._attention.news.add(self._world.take_news())
@@ -218,6 +225,7 @@ class Scheduler:
 
     def _begin_turn(self, now: float) -> None:
         self._world.news.gangs.update(self._rests.due(now))
+        self._world.news.gangs.update(self._periods.due(now))
         if not self._may_turn:
             return
         self._world.settle()
@@ -254,13 +262,20 @@ class Scheduler:
         yield from self._cluster.settling(_PORTION)
         prospects = Prospects(self._cluster, self._profiles)
         spared = self._attention.begin(look, self._cluster, now, prospects) | self._rests.gangs
+        spared = self._with_partners(spared)
         active = self._cluster.accounts.active
         asked = [id for id, gang in active.items() if id not in spared and gang.profile in self._profiles]
-        heads: dict[str, float] = {}
-        for gang in (active[id] for id in asked):
-            heads[gang.profile] = min(heads.get(gang.profile, now), gang.created)
+        by_profile: dict[str, list[str]] = {}
+        for id in asked:
+            by_profile.setdefault(active[id].profile, []).append(id)
+        heads = {name: min(active[id].created for id in ids) for name, ids in by_profile.items()}
+        for name in sorted(by_profile):
+            if self._turns_left is None and not self._periods.may_begin(name, by_profile[name], now):
+                del heads[name]
+                asked = [id for id in asked if active[id].profile != name]
         names = sorted(heads, key=lambda each: (heads[each], each))
-        self._torn.look(self._cluster.accounts.split, now)
+        accounts = self._cluster.accounts
+        self._torn.look(accounts.split, accounts.tied, self._cluster.gangs.get)
         if self._torn:
             others = self._cluster.gangs.keys() - (self._torn.gangs - self._rests.gangs)
             for name in names:
@@ -272,6 +287,17 @@ class Scheduler:
         self._attention.ended(id for id in asked if id in active)
         self._voice.turn_ended(now)
 
+    def _with_partners(self, spared: set[str]) -> set[str]:
+        """Gangs that start together are looked at together, or not at all while one of them is left alone."""
+        find, known = self._cluster.gangs.get, self._cluster.accounts.tied
+        for gang in known.values():
+            group = {each.id for each in quorum.component(gang, find)}
+            if group & self._rests.gangs:
+                spared = spared | group
+            elif not group <= spared:
+                spared = spared - group
+        return spared
+
     def _turn_of(self, name: str, spared: Container[str], now: float) -> Iterator[int]:
         profile = self._profiles[name]
         self._plans += 1
@@ -279,15 +305,23 @@ class Scheduler:
             self._errands.carry_out(decisions, profile, self._plans, now)
             self.tally.decided(decisions, self._cluster.gangs, now)
             self._attention.heard(decisions)
-            self._voice.heard(decisions, now)
+            self._torn.heard(decisions, now)
+            self._voice.heard(self._torn.worded(decisions, self._cluster.gangs), now)
             yield 1 + len(decisions)
 
     def _give_up_torn(self, now: float) -> None:
-        """A gang that cannot be made whole in time gives its places back."""
-        for gang, deadline in self._torn.judge(self._cluster.gangs, now):
+        """A gang that cannot be made whole in time gives its places back, if its pods would be made again."""
+        for gang, deadline in self._torn.judge(self._cluster.gangs):
             if now < deadline:
                 self._rests.wake(gang.id, deadline)
                 continue
-            for task in [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]:
+            bound = [each for each in gang.tasks.values() if each.state in (State.BOUND, State.RUNNING)]
+            if not all(would_come_again(self._world.pod_of(task)) for task in bound):
+                kept = self._torn.keep(gang)
+                if kept is not None:
+                    log.warning("%s/%s: %s", gang.namespace, gang.name, kept)
+                    self._voice.heard([Refuse(gang.id, kept)], now)
+                continue
+            for task in bound:
                 self._cluster.assign(task, State.RELEASING, task.row)
-                self._errands.evict(task, f"{gang.namespace}/{gang.name} could not be made whole", now)
+                self._errands.evict(task, f"{gang.namespace}/{gang.name} {GIVEN_UP}", now)

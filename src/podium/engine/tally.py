@@ -9,10 +9,26 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
+from typing import assert_never
 
 import msgspec
 
-from podium.core.decisions import Bind, Decision, Evict, Journal, Refuse
+from podium.core.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Failure,
+    GangPhase,
+    Journal,
+    LookAgain,
+    Nominate,
+    QueueFault,
+    Refuse,
+    Release,
+    Reserve,
+    Resize,
+    Ungate,
+)
 from podium.core.model import Gang, Task
 from podium.engine.outcomes import Outcome
 
@@ -49,6 +65,8 @@ class Tally:
         self.bound = 0
         self.failed: Counter[Outcome] = Counter()  # binds that were refused, or whose outcome was not known
         self.victims = 0
+        self.reserved = 0  # places that were held for tasks without binding them
+        self.resized = 0  # sizes of elastic gangs that were changed
         self.drift = 0  # numbers that the self-check found wrong
         self.preemptions = 0  # steps that pushed anybody out
         self.refusals: Counter[str] = Counter()  # of gangs, by the reason's code
@@ -64,23 +82,35 @@ class Tally:
         """A step of a turn."""
         evicted = 0
         for decision in decisions:
-            if isinstance(decision, Bind):
-                progress = self.progress.get(decision.gang)
-                if progress is None:
-                    self.progress[decision.gang] = Progress(now, now)
-                    gang = gangs.get(decision.gang)
-                    self.gang_latency.observe(max(0.0, now - gang.created) * 1000 if gang is not None else 0.0)
-                else:
-                    progress.last = now
-            elif isinstance(decision, Evict):
-                evicted += 1
-            elif isinstance(decision, Journal):
-                self.paths.update(decision.paths.values())
-            elif isinstance(decision, Refuse):
-                self.refusals[decision.refusal.code] += 1
-                self.retries[decision.gang] += 1
+            match decision:
+                case Bind():
+                    self._placed(decision.gang, gangs, now)
+                case Evict():
+                    evicted += 1
+                case Journal():
+                    self.paths.update(decision.paths.values())
+                case Refuse():
+                    self.refusals[decision.refusal.code] += 1
+                    self.retries[decision.gang] += 1
+                case Reserve():
+                    self.reserved += 1
+                case Resize():
+                    self.resized += 1
+                case Release() | LookAgain() | Nominate() | Ungate() | GangPhase() | QueueFault() | Failure():
+                    pass
+                case _:
+                    assert_never(decision)
         self.victims += evicted
         self.preemptions += evicted > 0
+
+    def _placed(self, id: str, gangs: Mapping[str, Gang], now: float) -> None:
+        progress = self.progress.get(id)
+        if progress is not None:
+            progress.last = now
+            return
+        self.progress[id] = Progress(now, now)
+        gang = gangs.get(id)
+        self.gang_latency.observe(max(0.0, now - gang.created) * 1000 if gang is not None else 0.0)
 
     def bind_answered(self, task: Task | None, outcome: Outcome, now: float) -> None:
         if outcome is not Outcome.DONE:

@@ -10,15 +10,29 @@ from __future__ import annotations
 import logging
 from collections.abc import Container, Iterable
 from itertools import islice
+from typing import Any
 
 import msgspec
 
-from podium.core.decisions import Bind, Decision, Evict, Failure, GangPhase, Nominate, QueueFault, Refuse
+from podium.core import quorum
+from podium.core.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Failure,
+    GangPhase,
+    Nominate,
+    QueueFault,
+    Refuse,
+    Release,
+    Reserve,
+    Resize,
+)
 from podium.core.model import Gang, Phase, QuotaGate, State, Task
 from podium.dialects.dialect import Verdict
 from podium.engine import effects
 from podium.engine.world import World
-from podium.kube.changes import Change, Create
+from podium.kube.changes import Change, Create, Patch
 from podium.kube.events import NORMAL, WARNING, Recorder, Regarding, regarding
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object
@@ -75,6 +89,7 @@ class Voice:
         verdicts: dict[str, Verdict] = {}
         concerned: dict[str, None] = {}
         phases: set[str] = set()
+        decided: set[str] = set()  # gangs whose controllers wait for what was decided
         cluster = self._world.cluster
         for decision in decisions:
             if isinstance(decision, Refuse):
@@ -87,6 +102,13 @@ class Voice:
                 self._complain(decision, now)
             elif isinstance(decision, Bind | Evict | Nominate):
                 concerned[cluster.tasks[decision.task].gang.id] = None
+            elif isinstance(decision, Reserve):
+                concerned[decision.gang] = None
+                self._say_held(cluster.tasks[decision.task], decision.node, now)
+                decided.add(decision.gang)
+            elif isinstance(decision, Release | Resize):
+                concerned[decision.gang] = None
+                decided.add(decision.gang)
             if isinstance(decision, QueueFault):
                 self._blame_queue(decision, now)
             if isinstance(decision, Evict):
@@ -98,8 +120,8 @@ class Voice:
                 continue
             # A group that was let in knows that its pods are yet to come; one that was not must learn why.
             verdict = verdicts.get(id) if gang.tasks or gang.phase is Phase.PENDING else None
-            awaited = id in phases and len(gang.tasks) < gang.minimum  # its controller creates them when it is in
-            grouped = self._speak_of_group(gang, verdict, now, at_once=awaited)
+            awaited = id in phases and quorum.awaits_members(gang)  # its controller creates them when it is in
+            grouped = self._speak_of_group(gang, verdict, now, at_once=awaited or id in decided)
             if verdict is not None:
                 for task in gang.tasks.values():
                     held_back = task.gated and task.quota_gate is not QuotaGate.CLOSED
@@ -145,7 +167,7 @@ class Voice:
         self._followed = now
         for id in self._world.take_moved():
             gang = self._world.cluster.gangs.get(id)
-            if gang is not None and not (gang.counts[State.PENDING] and gang.ready < max(1, gang.minimum)):
+            if gang is not None and not (gang.counts[State.PENDING] and not quorum.started(gang)):
                 self._speak_of_group(gang, None, now)
 
     def _blame_queue(self, fault: QueueFault, now: float) -> None:
@@ -229,19 +251,28 @@ class Voice:
 
     def _speak_of_group(self, gang: Gang, verdict: Verdict | None, now: float, *, at_once: bool = False) -> bool:
         """Whether there is a group object that can carry what is to be said."""
-        for resource, kind in self._world.groups.items():
-            obj = self._world.cache.get(resource, gang.namespace, gang.name)
-            if obj is None or kind.id(gang.namespace, gang.name) != gang.id:
-                continue
-            patch = kind.patch(obj, gang, verdict, f"turn-{self._turns}", now)
-            if patch is not None:
-                self._say(patch, at_once=at_once)
-            code = verdict.refusal.code if verdict is not None else ""
-            if verdict is not None and self._groups_told.get(gang.id) != code:
-                self._event(regarding(resource, obj), WARNING, "Unschedulable", str(verdict.refusal), now)
-            self._groups_told[gang.id] = code
-            return True
-        return False
+        found = self._world.group_of(gang)
+        if found is None:
+            return False
+        resource, kind, obj = found
+        patch = kind.patch(obj, gang, verdict, f"turn-{self._turns}", now)
+        if kind.decided is not None:
+            patch = _both(patch, kind.decided(obj, gang, self._world.places_of(gang)))
+        if patch is not None:
+            self._say(patch, at_once=at_once)
+        code = verdict.refusal.code if verdict is not None else ""
+        if verdict is not None and self._groups_told.get(gang.id) != code:
+            self._event(regarding(resource, obj), WARNING, "Unschedulable", str(verdict.refusal), now)
+        self._groups_told[gang.id] = code
+        return True
+
+    def _say_held(self, task: Task, node: str, now: float) -> None:
+        """A pod that holds a place learns which, and what it waits for."""
+        if task.has_pod:
+            gang = task.gang
+            held = f"held on {node} for gang {gang.namespace}/{gang.name}: {gang.ready} of {gang.minimum}"
+            self._told[task.id] = _Told(effects.WAITING_FOR_GANG, held, now)
+            self._say(effects.held(task, held, now))
 
     def _count_queues(self, now: float) -> None:
         if not self._world.queues or now < self._counted + QUEUE_SECONDS:
@@ -274,9 +305,19 @@ class Silence(Voice):
     """Says nothing, for whoever watches the model itself: a simulation.  What fails is still complained of."""
 
     def heard(self, decisions: Iterable[Decision], now: float) -> None:
+        decided: dict[str, None] = {}
         for decision in decisions:
             if isinstance(decision, Failure):
                 self._complain(decision, now)
+            elif isinstance(decision, Reserve | Release | Resize):
+                decided[decision.gang] = None  # no word to a user, but what controllers act on
+        for id in decided:
+            gang = self._world.cluster.gangs.get(id)
+            found = self._world.group_of(gang) if gang is not None else None
+            if gang is not None and found is not None and found[1].decided is not None:
+                patch = found[1].decided(found[2], gang, self._world.places_of(gang))
+                if patch is not None:
+                    self._say(patch, at_once=True)
 
     def bad_objects(self, profiles: Container[str], now: float) -> None:
         self._world.take_retold()
@@ -295,6 +336,23 @@ class Silence(Voice):
 def _about(change: Change) -> About:
     name = change.document["metadata"]["name"] if isinstance(change, Create) else change.name
     return change.resource.group_resource, change.namespace, name
+
+
+def _both(first: Patch | None, second: Patch | None) -> Patch | None:
+    """Two patches of one object as one."""
+    if first is None or second is None:
+        return first or second
+    assert first.subresource == second.subresource, "what is written together is written to one place"
+    return msgspec.structs.replace(first, patch=_merged(first.patch, second.patch))
+
+
+def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """What both say; patches of one object say different things."""
+    both = dict(first)
+    for key, value in second.items():
+        known = both.get(key)
+        both[key] = _merged(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return both
 
 
 def _pod(task: Task) -> Regarding:

@@ -18,7 +18,6 @@ from enum import Enum
 
 import msgspec
 
-from podium.core.arguments import Arguments
 from podium.core.model import State, Task
 from podium.core.profile import Profile
 from podium.engine import effects
@@ -37,11 +36,9 @@ _ARGUMENT = "volumebinding.bindTimeoutSeconds"
 
 
 def bind_timeout(profile: Profile) -> float:
-    """How long a profile waits for volumes, in seconds: an argument of its predicates."""
-    for entry in (entry for tier in profile.tiers for entry in tier):
-        if entry.kind.name == "predicates":
-            return max(0.0, Arguments(entry.arguments, entry.kind.ARGUMENTS).number(_ARGUMENT))
-    return TIMEOUT
+    """How long a profile waits for volumes, in seconds."""
+    given = profile.argument(_ARGUMENT)
+    return TIMEOUT if given is None else max(0.0, given)
 
 
 class Want(msgspec.Struct):

@@ -15,8 +15,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 import msgspec
 
 from podium.core.cluster import Cluster
-from podium.core.facts import GangFacts
-from podium.core.model import HOLDING, ON_NODE, Queue, State, Task, TaskClass
+from podium.core.facts import GangFacts, TaskFacts
+from podium.core.model import HOLDING, ON_NODE, Gang, Queue, State, Task, TaskClass
 from podium.dialects.dialect import Dialect, GroupKind, QueueKind, views_of
 from podium.dialects.kubernetes.nodes import read_node
 from podium.dialects.kubernetes.policies import (
@@ -100,6 +100,9 @@ class World:
         self.cache = Cache()
         self.groups: dict[Resource, GroupKind] = {k.resource: k for d in dialects for k in d.groups}
         self.queues: dict[Resource, QueueKind] = {k.resource: k for d in dialects for k in d.queues}
+        self._owning = [kind for kind in self.queues.values() if kind.owner is not None]
+        self._node_groups = tuple(dialect.node_group for dialect in dialects if dialect.node_group)
+        self._slots: dict[str, tuple[TaskFacts, ...]] = {}  # those that groups list, by gang
         self._speakers = {kind.resource: dialect.name for dialect in dialects for kind in dialect.queues}
         self._weight_names = {dialect.namespace_weight for dialect in dialects} - {""}
         marks = [dialect.marks for dialect in dialects if dialect.marks is not None]
@@ -108,7 +111,7 @@ class World:
         self._priorities = Priorities()
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
         self.sent: dict[str, Bound] = {}  # binds that are under way, or held for volumes, and do not show, by task
-        self.leaving: set[str] = set()  # tasks that have been told to go, and do not show it yet
+        self.leaving: dict[str, int | None] = {}  # tasks that have been told to go, with what grace: not seen yet
         self._profiles = Profiles()
         self._named_queues = NamedQueues()
         self._group_facts: dict[str, GangFacts] = {}
@@ -167,6 +170,7 @@ class World:
             for fault in faults:
                 self.blame(resource, obj, fault)
             self._read_queue(queue)
+            self._reread_owners(resource)
         else:
             self._read_other(resource, obj)
 
@@ -187,7 +191,7 @@ class World:
         self.news.room = True
         if isinstance(obj, Pod):
             self.plans.pop(obj.uid, None)
-            self.leaving.discard(obj.uid)
+            self.leaving.pop(obj.uid, None)
             self._claiming.pop(obj.uid, None)
             self.refused.pop(obj.uid, None)
             task = self.cluster.tasks.get(obj.uid)
@@ -200,6 +204,8 @@ class World:
             self.cluster.remove_gang(f"pod/{obj.uid}")
             if task is not None:
                 self._forget_profile(task.gang.id)
+                if task.slot:
+                    self._put_slots(task.gang.id)  # the slot is there again, if its owner still lists it
         elif isinstance(obj, Node):
             self.news.nodes = True
             if obj.name in self.cluster.nodes.rows:
@@ -207,12 +213,14 @@ class World:
         elif resource in self.groups:
             id = self.groups[resource].id(obj.namespace, obj.name)
             self._group_facts.pop(id, None)
+            self._list_slots(id, ())
             self._named_queues.drop_group(id)
             self._reread_members(id)
             self.cluster.remove_gang(id)
             self._forget_profile(id)
         elif resource in self.queues:
             self.cluster.remove_queue(self.queues[resource].id(obj.name))
+            self._reread_owners(resource)
         elif isinstance(obj, PodDisruptionBudget):
             self.cluster.remove_budget(object_id(obj.namespace, obj.name))
         elif isinstance(obj, ResourceQuota):
@@ -220,6 +228,10 @@ class World:
             self._quotas_moved = True
         elif resource in _STORAGE:
             self._storage_changed(obj)
+
+    def pod_of(self, task: Task) -> Pod | None:
+        """The pod of a task as it was last seen, or of another one by its name."""
+        return self.cache.find(r.PODS, Pod, (task.namespace, task.name))
 
     def _forget_profile(self, gang: str) -> None:
         """Of a gang with neither group nor members nothing is left."""
@@ -243,7 +255,7 @@ class World:
                 # others away as well.
                 task = msgspec.structs.replace(task, state=State.RELEASING)
             else:
-                self.leaving.discard(task.id)
+                self.leaving.pop(task.id)
         if pod.spec.volumes:
             self._follow_claims(pod, known is None, waits=task.state is State.PENDING)
         if GANG_PLAN in pod.annotations and pod.uid not in self.plans:
@@ -313,7 +325,7 @@ class World:
             self.news.room |= after.state not in HOLDING
         elif before is not None and before.labels != after.labels and after.state in ON_NODE:
             self.news.room = True  # others may have kept away from it, or wanted to be near
-        if after.state is State.PENDING:
+        if after.state in (State.PENDING, State.RESERVED):
             self.news.gangs.add(after.gang)
         elif after.state in HOLDING and (before is None or before.state not in HOLDING):
             self.news.growth = True
@@ -322,7 +334,7 @@ class World:
 
     def _read_node(self, node: Node) -> None:
         drivers = self.cache.find(r.CSINODES, CSINode, ("", node.name))
-        reading = read_node(node, drivers)
+        reading = read_node(node, drivers, group_labels=self._node_groups, queue=self._owner(node))
         facts = reading.facts
         for fault in reading.faults:
             self.blame(r.NODES, node, fault)
@@ -331,20 +343,41 @@ class World:
             self.news.nodes = True
             self.cluster.put_node(facts)
 
+    def _owner(self, node: Node) -> str:
+        """The queue that a node belongs to: the first kind that gives it one."""
+        for kind in self._owning:
+            assert kind.owner is not None
+            owner = kind.owner(node, list(self.cache.all(kind.resource)))
+            if owner:
+                return owner
+        return ""
+
+    def _reread_owners(self, resource: Resource) -> None:
+        """Queues that own nodes have changed: whose each node is may be another one's now."""
+        if self.queues[resource].owner is not None:
+            for node in self.cache.all(r.NODES):
+                if isinstance(node, Node):
+                    self._read_node(node)
+
     def _read_queue(self, queue: Queue) -> None:
         if self.cluster.queues.get(queue.id) != queue:
             self.news.room = True
             self.cluster.put_queue(queue)
 
     def _read_group(self, resource: Resource, obj: Object) -> None:
-        facts, fault = self.groups[resource].read(obj, self._priorities)
+        kind = self.groups[resource]
+        facts, fault = kind.read(obj, self._priorities)
         queue = facts.queue
         if not queue:  # its API has none
             named = self.reader.queue_of(obj)
             if isinstance(named, Refusal):
                 fault, named = fault or named, None
             queue = self._named_queues.put_group(facts.id, named.id if named is not None else "")
-        facts = msgspec.structs.replace(facts, fault=fault, queue=queue)
+        self._read_gang(msgspec.structs.replace(facts, fault=fault, queue=queue))
+        if kind.slots is not None:
+            self._list_slots(facts.id, tuple(kind.slots(obj)))
+
+    def _read_gang(self, facts: GangFacts) -> None:
         known = self._group_facts.get(facts.id)
         self._group_facts[facts.id] = facts
         gang = self.cluster.gangs.get(facts.id)
@@ -358,6 +391,38 @@ class World:
         gang.profile = self._profiles.of(gang.id, gang.profile)
         if known is None:
             self._reread_members(facts.id)
+
+    def _list_slots(self, gang: str, slots: tuple[TaskFacts, ...]) -> None:
+        """The slots that a group lists from now on."""
+        known = self._slots.pop(gang, ())
+        if slots:
+            self._slots[gang] = slots
+        if slots == known:
+            return
+        self.news.gangs.add(gang)
+        for gone in {each.slot for each in known} - {each.slot for each in slots}:
+            self.cluster.slots.remove(gone)
+            self.news.room = True
+        self._put_slots(gang)
+
+    def _put_slots(self, gang: str) -> None:
+        for facts in self._slots.get(gang, ()):
+            self.cluster.slots.put(facts)
+        if gang in self._slots:
+            self.news.gangs.add(gang)
+
+    def group_of(self, gang: Gang) -> tuple[Resource, GroupKind, Object] | None:
+        """The object that a gang is read from, if it is one's."""
+        for resource, kind in self.groups.items():
+            obj = self.cache.get(resource, gang.namespace, gang.name)
+            if obj is not None and kind.id(gang.namespace, gang.name) == gang.id:
+                return resource, kind, obj
+        return None
+
+    def places_of(self, gang: Gang) -> dict[str, str]:
+        """The nodes of a gang's slots, by slot: reserved for them, or with their pods on them."""
+        name = self.cluster.nodes.name
+        return {task.slot: name(task.row) for task in gang.tasks.values() if task.slot and task.row >= 0}
 
     def _requeue(self, gang: str) -> None:
         """Its members may name another queue than before, where its API has none."""

@@ -22,8 +22,8 @@ from typing import Any
 
 import msgspec
 
+from podium.core.durations import duration
 from podium.core.own_profiles import DEFAULT as OWN
-from podium.core.plugins.sla import duration
 from podium.core.profile import Profile
 from podium.dialects import authoring, built_in_profiles, speaking
 from podium.dialects.workloads import DEFAULT_QUEUE

@@ -1,8 +1,16 @@
 """allocate: gives admitted gangs their places, a queue and a gang at a time.
 
-A gang is tried as a whole: what was placed is kept when it is ready, held when it will be once others have left,
-and undone otherwise.  A gang that is ready but has more tasks goes back in line, so that what is beyond the
-minimum competes with the minimum of others.
+A gang is tried as a whole: what was placed is kept when it is ready, held to the end of the turn when it will be
+once others have left, and undone otherwise.  A gang that is ready but has more tasks goes back in line, so that
+what is beyond the minimum competes with the minimum of others.
+
+Gangs that start together are tried one after the other, and kept when all of them are ready.
+
+Places are reserved, across turns, where something is missing that is not room:
+
+    a gang that is not strict    has found some of its places, and looks for the others
+    a gang that is ready         waits for those that start with it
+    a slot                       waits for its pod
 
 The next queue is that with the smallest share; where the profile orders namespaces, that of the next namespace.
 """
@@ -10,10 +18,11 @@ The next queue is that with the smallest share; where the profile orders namespa
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 
+from podium.core import quorum
 from podium.core.action import Action
 from podium.core.actions.by_group import fill_by_group
 from podium.core.actions.common import KEEP_ANSWERS
@@ -21,18 +30,28 @@ from podium.core.actions.hopeless import Hopeless, told
 from podium.core.actions.line import Line
 from podium.core.decisions import GangPhase
 from podium.core.diagnosis import diagnose
-from podium.core.model import Gang, Phase, Queue, State, Task
+from podium.core.model import Gang, Mode, Phase, Queue, State, Task
 from podium.core.session import Session
 from podium.core.statement import Statement
-from podium.reasons import MEMBERS_HELD, QUEUE_BLOCKED, QUEUE_OVERUSED, Refusal, refuse
+from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, QUEUE_BLOCKED, QUEUE_OVERUSED, Refusal, refuse
 
 
 class Outcome(Enum):
     """What came of a gang's turn."""
 
     KEPT = "some of it has its places"
-    HELD = "it has its places once others have left"
+    HELD = "it has its places once others have left, or those that start with it are ready"
     NOTHING = "nothing could be done"
+
+
+class Attempt:
+    """What was tried for one gang: its tentative places, and why there are not more."""
+
+    def __init__(self, gang: Gang, statement: Statement, refusal: Refusal | None) -> None:
+        self.gang = gang
+        self.statement = statement
+        self.refusal = refusal
+        self.placed = gang.ready + gang.waiting  # with what is tentative
 
 
 class Allocate(Action):
@@ -40,31 +59,38 @@ class Allocate(Action):
 
     name = "allocate"
     ARGUMENTS = (KEEP_ANSWERS,)
+    PEACEFUL = True
 
     def run(self, session: Session) -> Iterator[None]:
         session.keep_answers = session.arguments(self.name).flag(KEEP_ANSWERS.name)
-        line = Line(session, self._admitted(session), by_namespace=session.asks("namespace_order"))
+        admitted = {gang.id: gang for gang in self._admitted(session)}
+        line = Line(session, admitted.values(), by_namespace=session.asks("namespace_order"))
         waiting: dict[str, deque[Task]] = {}
         hopeless = Hopeless(session)
+        tried: set[str] = set()  # with another one that it starts with
         while (queue := line.next_queue()) is not None:
             if session.overused(queue):
                 for gang in line.drop_queue(queue):
                     session.refuse(gang, refuse(QUEUE_OVERUSED, queue=queue.name))
                 continue
             gang = line.pop(queue)
-            refusal = hopeless.refusal(gang)
+            if gang.id in tried:
+                tried.discard(gang.id)
+                continue
+            alone = not gang.together and not gang.counts[State.RESERVED]
+            refusal = hopeless.refusal(gang) if alone else None
             if refusal is not None:
                 outcome = Outcome.NOTHING
                 session.refuse(gang, refusal)
             else:
-                tasks = waiting.get(gang.id)
-                if tasks is None:
-                    tasks = waiting[gang.id] = deque(session.sorted_tasks(_placeable(gang)))
-                work = partial(self._allocate, session, queue, gang, tasks, hopeless)
+                unit = [each for each in quorum.component(gang, session.cluster.gangs.get) if each.id in admitted]
+                work = partial(self._allocate, session, unit, waiting, hopeless)
                 outcome = session.attempt(gang, work, Outcome.NOTHING)
+                if outcome is not Outcome.KEPT:
+                    tried.update(each.id for each in unit if each is not gang)
             if outcome is Outcome.KEPT and waiting[gang.id]:
                 line.push(gang)
-            elif outcome is Outcome.NOTHING and queue.fifo and gang.ready < max(1, gang.minimum):
+            elif outcome is Outcome.NOTHING and queue.fifo and not quorum.started(gang):
                 for later in line.drop_queue(queue):
                     session.refuse(later, refuse(QUEUE_BLOCKED, queue=queue.name, gang=gang.name))
             yield
@@ -72,46 +98,77 @@ class Allocate(Action):
     def _admitted(self, session: Session) -> Iterator[Gang]:
         for gang in session.own:
             if gang.phase is Phase.PENDING:
-                if "enqueue" in session.actions:
+                if session.admits:
                     continue
                 gang.enter(Phase.INQUEUE)
                 session.decisions.append(GangPhase(gang.id, Phase.INQUEUE))
             refusal = session.invalid(gang)
             if refusal is not None:
                 session.refuse(gang, refusal)
-            elif next(_placeable(gang), None) is not None:
+            if gang.counts[State.RESERVED]:
+                session.attempt(gang, partial(_check_reserved, session, gang, refusal), None)
+            if refusal is not None:
+                continue
+            if next(_placeable(gang), None) is not None or next(_claimable(gang), None) is not None:
                 yield gang
 
     def _allocate(
-        self, session: Session, queue: Queue, gang: Gang, tasks: deque[Task], hopeless: Hopeless
+        self, session: Session, unit: Sequence[Gang], waiting: dict[str, deque[Task]], hopeless: Hopeless
     ) -> Outcome:
-        """Tries one gang."""
-        before = gang.ready + gang.waiting
+        """Tries one gang, or all that start together."""
+        before = unit[0].ready + unit[0].waiting
+        tries = [self._try(session, gang, waiting) for gang in unit]
+        if all(session.ready(gang) and not _lonely(session, gang, unit) for gang in unit):
+            return self._keep(session, tries, hopeless)
+        if all(session.pipelined(each.gang) and not each.statement.empty for each in tries):
+            session.held.extend(each.statement for each in tries)
+            return Outcome.HELD
+        outcome = Outcome.NOTHING
+        for each in reversed(tries):
+            if self._reserve(session, each):
+                outcome = Outcome.HELD
+        if len(tries) == 1 and tries[0].refusal is not None and outcome is Outcome.NOTHING:
+            hopeless.learn(unit[0], tries[0].placed - before, tries[0].refusal)
+        for each in tries:
+            refusal = each.refusal or _why_not(session, each.gang, unit)
+            if refusal is not None:
+                session.refuse(each.gang, told(each.gang, each.placed, refusal))
+        return outcome
+
+    def _try(self, session: Session, gang: Gang, waiting: dict[str, deque[Task]]) -> Attempt:
+        """Finds places for one gang, in a statement of its own."""
+        tasks = waiting.get(gang.id)
+        if tasks is None:
+            tasks = waiting[gang.id] = deque(session.sorted_tasks(_placeable(gang)))
         statement = session.statement()
-        fill = partial(self._fill, session, queue, statement)
+        fill = partial(self._fill, session, session.queues[gang.queue], statement)
         if gang.policies:
             refusal = fill_by_group(session, gang, tasks, statement, fill)
         else:
             refusal = fill(tasks, partial(session.shortfall, gang), partial(session.ready, gang))
-        if session.ready(gang):
-            kept = not statement.empty
-            statement.commit()
-            if not kept and refusal is not None:
-                session.refuse(gang, refusal)
-                hopeless.learn(gang, 0, refusal)
-            return Outcome.KEPT if kept else Outcome.NOTHING
-        if session.pipelined(gang) and not statement.empty:
-            session.held.append(statement)
-            return Outcome.HELD
-        placed = gang.ready + gang.waiting
-        statement.rollback()
-        if refusal is None:
-            held = sum(1 for task in gang.tasks.values() if task.state is State.PENDING and task.gated)
-            refusal = refuse(MEMBERS_HELD, count=held) if held else None
-        if refusal is not None:
-            hopeless.learn(gang, placed - before, refusal)
-            session.refuse(gang, told(gang, placed, refusal))
-        return Outcome.NOTHING
+        return Attempt(gang, statement, refusal)
+
+    def _keep(self, session: Session, tries: Sequence[Attempt], hopeless: Hopeless) -> Outcome:
+        """All are ready: they get what they found, and what was reserved for them."""
+        outcome = Outcome.NOTHING
+        for each in tries:
+            for task in list(_claimable(each.gang)):
+                each.statement.claim(task)
+            if not each.statement.empty:
+                outcome = Outcome.KEPT
+            elif each.refusal is not None:
+                session.refuse(each.gang, each.refusal)
+                hopeless.learn(each.gang, 0, each.refusal)
+            each.statement.commit(gangs=len(tries))
+        return outcome
+
+    def _reserve(self, session: Session, each: Attempt) -> bool:
+        """Not all are ready: whether what was found is kept all the same."""
+        holds = each.gang.mode is Mode.NON_STRICT or (each.gang.together and session.ready(each.gang))
+        if holds and each.statement.reserve():
+            return True
+        each.statement.rollback()
+        return False
 
     def _fill(
         self,
@@ -169,6 +226,55 @@ def _placeable(gang: Gang) -> Iterator[Task]:
     for task in gang.tasks.values():
         if task.state is State.PENDING and not task.gated and not task.best_effort:
             yield task
+
+
+def _claimable(gang: Gang) -> Iterator[Task]:
+    """Tasks with a pod and a place that is reserved for them: they can be bound."""
+    if gang.counts[State.RESERVED]:
+        for task in gang.tasks.values():
+            if task.state is State.RESERVED and task.has_pod:
+                yield task
+
+
+def _lonely(session: Session, gang: Gang, unit: Sequence[Gang]) -> list[str]:
+    """The gangs that it starts with, that are not tried with it, and that are not ready."""
+    if not gang.together:
+        return []
+    tried = {each.id for each in unit}
+    return [id for id in quorum.unsatisfied_partners(gang, session.cluster.gangs.get) if id not in tried]
+
+
+def _why_not(session: Session, gang: Gang, unit: Sequence[Gang]) -> Refusal | None:
+    """What keeps a gang whose tasks found places, or had none to look for."""
+    held = sum(1 for task in gang.tasks.values() if task.state is State.PENDING and task.gated)
+    if held:
+        return refuse(MEMBERS_HELD, count=held)
+    awaited = quorum.unsatisfied_partners(gang, session.cluster.gangs.get)
+    return refuse(GROUP_INCOMPLETE, awaited=", ".join(awaited)) if awaited else None
+
+
+def _check_reserved(session: Session, gang: Gang, refusal: Refusal | None) -> None:
+    """Gives back what is reserved for nothing.
+
+    A gang that cannot start as it is holds nothing.  And a node may have been closed, or shrunk, since: nothing is
+    bound to a place that does not fit.
+    """
+    statement = session.statement()
+    for task in [each for each in gang.tasks.values() if each.state is State.RESERVED]:
+        if refusal is not None:
+            statement.release(task, str(refusal))
+        elif _fits_no_longer(session, task):
+            statement.release(task, "its place does not fit any longer")
+    statement.commit()
+
+
+def _fits_no_longer(session: Session, task: Task) -> bool:
+    """Whether a task could not be put again where it is."""
+    row, trial = task.row, session.statement()
+    trial.release(task, "")
+    fits = session.candidates(task).fits(task, row)
+    trial.rollback()
+    return not fits
 
 
 def _equal_tasks(session: Session, tasks: deque[Task], count: int) -> list[Task]:

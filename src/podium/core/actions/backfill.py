@@ -16,6 +16,7 @@ class Backfill(Action):
     """Places best-effort tasks of gangs that are whole with them, each on its own: they wait for nobody's room."""
 
     name = "backfill"
+    PEACEFUL = True
     ARGUMENTS = (KEEP_ANSWERS,)
 
     def run(self, session: Session) -> Iterator[None]:

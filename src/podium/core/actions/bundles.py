@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.core import quorum
 from podium.core.actions.common import WHOLE_BUNDLES
 from podium.core.actions.victims import Eligible, Prey
 from podium.core.arguments import Arguments
@@ -28,7 +29,7 @@ from podium.core.session import Session
 from podium.core.statement import Statement
 
 Amounts = NDArray[np.float64]
-Agree = Callable[[Task, Sequence[Task], frozenset[str]], list[Task]]
+Agree = Callable[[Task, Sequence[Task], bool], list[Task]]  # the last: whole gangs, no parts of them
 
 _NOT_SPARED_BEYOND = 32  # so many bundles are looked at again; each costs a placement of the whole gang
 
@@ -57,7 +58,7 @@ def displace(
     gang is not entitled to so much as things stand, and that all victims together would not leave enough room.
     """
     wanted = _wanted(session, gang)
-    missing = _missing(gang)
+    missing = quorum.to_place(gang, quorum.PROMISED)
     if not wanted or len(list(islice(filter(allowed, wanted), missing))) < missing:
         return False
     statement = session.statement()
@@ -112,11 +113,7 @@ def _wanted(session: Session, gang: Gang) -> list[Task]:
         task for task in gang.tasks.values() if task.state is State.PENDING and not task.gated
     )
     usable = [task for task in waiting if task.preempts and not task.best_effort]
-    return usable if len(usable) >= _missing(gang) else []
-
-
-def _missing(gang: Gang) -> int:
-    return max(1, gang.minimum - gang.ready - gang.waiting)
+    return usable if len(usable) >= quorum.to_place(gang, quorum.PROMISED) else []
 
 
 def _place(
@@ -132,7 +129,7 @@ def _place(
         row = session.candidates(task).choose_later(task)
         if row is not None:
             statement.pipeline(task, row)
-    return gang.ready + gang.waiting >= gang.minimum and session.pipelined(gang)
+    return quorum.missing(gang, quorum.PROMISED) <= 0 and session.pipelined(gang)
 
 
 def _evict(statement: Statement, bundles: Iterable[Bundle], why: str) -> None:
@@ -153,12 +150,11 @@ def _bundles(
     for tasks in by_gang.values():
         gang = tasks[0].gang
         ordered = sorted(tasks, key=session.task_key, reverse=True)
-        safe = agree(preemptor, _beyond_minimum(gang, ordered), frozenset())
+        safe = agree(preemptor, quorum.beyond_minimum(ordered), False)
         if safe:
             found.append(_bundle(session, gang, safe, need, safe=True))
         if whole and len(tasks) == gang.count(HOLDING) and len(safe) < len(tasks):
-            # The gang's own minimum protects it from losing a part, not from leaving as a whole.
-            all_of_it = agree(preemptor, ordered, frozenset({"gang"}))
+            all_of_it = agree(preemptor, ordered, True)
             if len(all_of_it) == len(tasks):
                 found.append(_bundle(session, gang, all_of_it, need, safe=False))
     queue = session.queues[preemptor.gang.queue]
@@ -180,20 +176,6 @@ def _bundles(
         return (result > 0) - (result < 0)
 
     return sorted(found, key=cmp_to_key(sign))
-
-
-def _beyond_minimum(gang: Gang, ordered: Iterable[Task]) -> list[Task]:
-    """The tasks a gang can lose and still have its minimum, in all and in each role."""
-    spare = gang.ready - gang.minimum
-    by_role = {role: gang.count_role(role, HOLDING) - need for role, need in gang.minimum_by_role.items()}
-    found = []
-    for task in ordered:
-        if spare > 0 and by_role.get(task.role, 1) > 0:
-            spare -= 1
-            if task.role in by_role:
-                by_role[task.role] -= 1
-            found.append(task)
-    return found
 
 
 def _bundle(session: Session, gang: Gang, tasks: Sequence[Task], need: Amounts, *, safe: bool) -> Bundle:

@@ -22,6 +22,8 @@ class Enqueue(Action):
     """Admits pending gangs in order.  One that is refused holds up those behind it only in a fifo queue."""
 
     name = "enqueue"
+    ADMITS = True
+    PEACEFUL = True
     ARGUMENTS = (
         Argument(
             "overcommit-factor",

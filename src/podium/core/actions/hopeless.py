@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from podium.core import quorum
 from podium.core.model import Gang, State, Task
 from podium.core.paths import BATCH
 from podium.core.session import Session
@@ -41,7 +42,7 @@ class Hopeless:
         if first is None:
             return None
         known = self._places.get(self._key(first))
-        if known is None or known[0] >= max(1, gang.minimum - gang.ready):
+        if known is None or known[0] >= quorum.to_place(gang):
             return None
         places, cause = known
         return told(gang, gang.ready + places, cause)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from podium.core.actions.common import MIN_RUNTIME
 from podium.core.arguments import Arguments
+from podium.core.durations import duration
 from podium.core.model import Gang, State, Task
-from podium.core.plugins.sla import duration
 from podium.core.session import Session
 from podium.core.statement import Statement
 

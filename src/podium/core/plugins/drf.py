@@ -27,6 +27,8 @@ _ONLY_AS_A_TREE = frozenset({"queue_order", "reclaimable"})
 
 class Drf(Plugin):
     name = "drf"
+    PLAIN_ORDER = True  # of gangs that hold nothing all shares are equal
+    ORDERS_TREE = True
 
     def has(self, hook: str) -> bool:
         return super().has(hook) and (self.hierarchy or hook not in _ONLY_AS_A_TREE)

@@ -22,12 +22,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core.model import FINISHED, Gang, Queue
+from podium.core.model import FINISHED, Gang, PathStep, Queue
 from podium.core.session import Session
 from podium.core.shares import Amounts, Ledger, dominant
-
-PATH = "volcano.sh/hierarchy"
-WEIGHTS = "volcano.sh/hierarchy-weights"
 
 _SAME = 1e-9
 
@@ -94,16 +91,12 @@ class FairTree:
 
     def _path(self, queue: Queue) -> list[_Branch]:
         """The branches from the root to a queue, made where they are missing."""
-        names = [part for part in queue.attributes.get(PATH, "").split("/") if part]
-        weights = queue.attributes.get(WEIGHTS, "").split("/")
-        if not names:
-            # A queue that says nothing is a child of the root with its plain weight.
-            names, weights = ["root", queue.id], ["1", str(queue.weight)]
+        # A queue that says nothing is a child of the root with its plain weight.
+        steps = queue.path or (PathStep("root"), PathStep(queue.id, max(1.0, float(queue.weight))))
         path = [self._root]
-        for index, name in enumerate(names[1:], start=1):
+        for name, weight in ((step.name, step.weight) for step in steps[1:]):
             branch = path[-1].branches.get(name)
             if branch is None:
-                weight = _weight(weights[index]) if index < len(weights) else 1.0
                 branch = path[-1].branches[name] = _Branch(weight, path[-1])
             path.append(branch)
         return path
@@ -157,12 +150,3 @@ def _below(branch: _Branch) -> Iterable[_Branch]:
     yield branch
     for child in branch.branches.values():
         yield from _below(child)
-
-
-def _weight(text: str) -> float:
-    """A weight of a path; one that is no number, or less than one, is one."""
-    try:
-        weight = float(text)
-    except ValueError:
-        return 1.0
-    return weight if 1 <= weight < np.inf else 1.0

@@ -1,6 +1,6 @@
 """nodegroup: which queues may use which groups of nodes.
 
-A node's group is its label `volcano.sh/nodegroup-name`.  A queue's affinity names groups it requires, prefers or
+A queue's affinity names groups it requires, prefers or
 shuns; a queue without any takes what its nearest ancestor says when the hierarchy counts.  A node of a group takes
 tasks of queues that name the group, other nodes take tasks of queues that name none:
 
@@ -19,10 +19,10 @@ import numpy as np
 
 from podium.core.model import HOLDING, NodeGroups, Queue, Task
 from podium.core.plugin import Argument, Arguments, Mask, Placed, Plugin, Scores
+from podium.core.properties import ABSENT
 from podium.core.session import Session
 from podium.reasons import NODE_GROUP, NODE_GROUP_LIMIT, Refusal, refuse
 
-LABEL = "volcano.sh/nodegroup-name"
 _REQUIRED, _PREFERRED, _SHUNNED = 100.0, 50.0, -1.0
 
 
@@ -80,15 +80,15 @@ class NodeGroup(Plugin):
 
     def mask(self, task: Task, session: Session) -> Mask:
         groups = self._groups.get(task.gang.queue)
-        found = self._properties.label(LABEL).where(lambda group: _allowed(groups, group), self._properties.count)
+        found = self._properties.groups.where(lambda group: _allowed(groups, group), self._properties.count)
         if groups is None and not self._strict:
-            return found | ~self._properties.labelled(LABEL)
+            found |= self._properties.groups.rows(self._properties.count) == ABSENT
         return found
 
     def score(self, task: Task, session: Session) -> Scores:
         groups = self._groups[task.gang.queue]
         assert groups is not None
-        column = self._properties.label(LABEL)
+        column = self._properties.groups
         values = np.array([*(self._worth(groups, group) for group in column.values), 0.0])
         result: Scores = values[column.rows(self._properties.count)]
         return result
@@ -106,7 +106,7 @@ class NodeGroup(Plugin):
 
     def batch_predicate(self, task: Task, later: bool) -> Mask:
         full = self._full(task)
-        return ~self._properties.label(LABEL).where(lambda group: group in full, self._properties.count)
+        return ~self._properties.groups.where(lambda group: group in full, self._properties.count)
 
     def _full(self, task: Task) -> set[str]:
         """Groups of which the task's queue would have too much."""
@@ -135,8 +135,8 @@ class NodeGroup(Plugin):
         facts = self._session.cluster.nodes.facts
         for task in tasks:
             node = facts[task.row] if task.row >= 0 else None
-            group = node.labels.get(LABEL) if node is not None else None
-            if group is not None and task.id not in self._group_of:
+            group = node.group if node is not None else ""
+            if group and task.id not in self._group_of:
                 self._group_of[task.id] = group
                 used = self._used.setdefault((task.gang.queue, group), Counter())
                 used.update(dict(task.cls.request.pairs))

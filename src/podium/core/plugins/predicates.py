@@ -42,14 +42,6 @@ from podium.reasons import (
 )
 
 _BLOCKING = ("NoSchedule", "NoExecute")
-_CORDON = Taint("node.kubernetes.io/unschedulable", "NoSchedule")
-_ZONE_LABELS = (
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-)
-
 _NO_DRA = "pods with resourceClaims are refused: devices are asked for by resource name"
 
 
@@ -132,7 +124,7 @@ class Predicates(Plugin):
         properties = self._properties
         yield (
             refuse(CORDONED),
-            lambda: properties.shaded(lambda shade: not shade.unschedulable or _uncordoned(wanted)),
+            lambda: properties.shaded(lambda shade: not shade.unschedulable or wanted.cordoned),
         )
         if self._affinity and (wanted.selector or wanted.required is not None):
             yield refuse(SELECTOR), lambda: selected(properties, wanted)
@@ -248,12 +240,8 @@ def eligible(properties: Properties, wanted: Constraints, each: Spread) -> Mask:
         result &= selected(properties, wanted)
     if each.honor_taints:
         result &= tolerated(properties, wanted)
-        result &= properties.shaded(lambda shade: not shade.unschedulable or _uncordoned(wanted))
+        result &= properties.shaded(lambda shade: not shade.unschedulable or wanted.cordoned)
     return result
-
-
-def _uncordoned(wanted: Constraints) -> bool:
-    return tolerates(wanted.tolerations, _CORDON)
 
 
 def _blocking(shade: Shade, wanted: Constraints) -> Taint | None:
@@ -282,7 +270,7 @@ def _reached(properties: Properties, wanted: Constraints) -> Mask:
 def _in_zone(properties: Properties, wanted: Constraints) -> Mask:
     """Rows in the zones of the volumes.  A node that tells no zone at all is not held to one."""
     placed: Mask = np.zeros(properties.count, dtype=bool)
-    for key in _ZONE_LABELS:
+    for key in wanted.zone_labels:
         placed |= properties.labelled(key)
     fits: Mask = np.ones(properties.count, dtype=bool)
     for requirement in wanted.zones:

@@ -11,6 +11,7 @@ from podium.core.subgroups import SubGroup
 
 class Priority(Plugin):
     name = "priority"
+    PLAIN_ORDER = True
 
     def task_order(self, left: Task, right: Task) -> float:
         return right.priority - left.priority

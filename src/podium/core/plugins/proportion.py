@@ -2,6 +2,9 @@
 
 What each queue deserves is found by filling: what is left is split by weight among the queues that want more, each
 takes no more than it can use, and the rest is split again.
+
+Shares are among the queues of one API family.  Pods of others (those without a queue, for one) take from them what
+they hold, and nothing for what they merely wait for: they may wait for ever.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import numpy as np
 
 from podium.core.model import Gang, Queue, Task, TaskClass
 from podium.core.plugin import Placed, Plugin, Vote
+from podium.core.plugins.queue_tree import family_of
 from podium.core.resources import PODS
 from podium.core.session import Session
 from podium.core.shares import (
@@ -33,6 +37,8 @@ from podium.reasons import QUEUE_CLOSED, Refusal, refuse
 
 class Proportion(Plugin):
     name = "proportion"
+    ORDERS_FLAT = True
+    BY_WEIGHT = True
 
     def on_session_open(self, session: Session) -> None:
         self._session = session
@@ -48,7 +54,10 @@ class Proportion(Plugin):
             id: real_limit(capability[id], self._ledger.total, reserved, guarantee[id]) for id in queues
         }
         requests = _requests(self._ledger)
-        self._deserved = _fill(session, self._ledger.total, self._limits, requests, guarantee)
+        self._deserved: dict[str, Amounts] = {}
+        for family, left in _by_family(session, self._ledger).items():
+            ids = [id for id in queues if family_of(id) == family]
+            self._deserved |= _fill(session, ids, left, self._limits, requests, guarantee)
         self._bounds = {id: _bound(self._deserved[id], self._limits[id]) for id in queues}
         self._admissions = Admissions(session, self._ledger)
 
@@ -130,19 +139,32 @@ def _requests(ledger: Ledger) -> dict[str, Amounts]:
     return {id: held + waiting[id] for id, held in ledger.queues.items()}
 
 
+def _by_family(session: Session, ledger: Ledger) -> dict[str, Amounts]:
+    """What the others leave of the whole to each family of queues."""
+    held = {family_of(id): np.zeros(ledger.width) for id in session.queues}
+    for id, account in session.cluster.accounts.queues.items():
+        family = held.setdefault(family_of(id), np.zeros(ledger.width))
+        for column, amount in account.held.items():
+            if column < ledger.width:
+                family[column] += amount
+    everything = sum(held.values(), np.zeros(ledger.width))
+    return {family: np.maximum(ledger.total - (everything - own), 0) for family, own in held.items()}
+
+
 def _fill(
     session: Session,
+    ids: Sequence[str],
     total: Amounts,
     limits: dict[str, Amounts],
     requests: dict[str, Amounts],
     guarantees: dict[str, Amounts],
 ) -> dict[str, Amounts]:
-    """What each queue deserves.  One without gangs has no part in it, but what it is guaranteed is kept for it."""
+    """What each of some queues deserves.  One without gangs has no part in it, but its guarantee is kept."""
     accounts = session.cluster.accounts.queues
-    deserved = {id: np.zeros(len(total)) for id in session.queues}
-    weight = {id: max(1, queue.weight) for id, queue in session.queues.items()}
-    unmet = {id for id in session.queues if id in accounts and accounts[id].gangs}
-    kept = sum((guarantees[id] for id in session.queues if id not in unmet), np.zeros(len(total)))
+    deserved = {id: np.zeros(len(total)) for id in ids}
+    weight = {id: max(1, session.queues[id].weight) for id in ids}
+    unmet = {id for id in ids if id in accounts and accounts[id].gangs}
+    kept = sum((guarantees[id] for id in ids if id not in unmet), np.zeros(len(total)))
     remaining = np.maximum(total - kept, 0)
     while unmet:
         weights = sum(weight[id] for id in unmet)

@@ -69,7 +69,7 @@ class QueueTree:
             return
         named = queue.parent
         if named:
-            for candidate in (named, _family(queue.id) + named):
+            for candidate in (named, family_of(queue.id) + named):
                 if candidate in self.queues:
                     self._parents[queue.id] = candidate
                     return
@@ -78,7 +78,7 @@ class QueueTree:
         self._parents[queue.id] = self._root_of(queue)
 
     def _root_of(self, queue: Queue) -> str:
-        root = _family(queue.id) + ROOT
+        root = family_of(queue.id) + ROOT
         if root not in self.queues:
             self.queues[root] = Queue(root, ROOT)
         return root
@@ -111,10 +111,10 @@ class QueueTree:
 
 
 def _is_root(queue: Queue) -> bool:
-    return queue.id == _family(queue.id) + ROOT
+    return queue.id == family_of(queue.id) + ROOT
 
 
-def _family(id: str) -> str:
-    """The part of an id before its name, with the slash."""
+def family_of(id: str) -> str:
+    """The API family that a queue belongs to: the part of its id before its name, with the slash."""
     head, slash, _ = id.rpartition("/")
     return head + slash

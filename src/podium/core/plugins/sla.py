@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 
+from podium.core.durations import duration
 from podium.core.model import Gang
 from podium.core.plugin import Argument, Arguments, Plugin, Vote
 from podium.core.session import Session
-
-KEYS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|us|µs|ns|m|s)")
-
-
-def duration(text: str) -> float | None:
-    """Seconds of a duration such as 1h15m; None for none, or for text that is no positive duration."""
-    parts = _PART.findall(text.strip())
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
-        return None
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    return seconds if seconds > 0 else None
 
 
 class Sla(Plugin):
@@ -34,7 +21,12 @@ class Sla(Plugin):
         self._default = duration(arguments.text("sla-waiting-time"))
 
     def on_session_open(self, session: Session) -> None:
+        """What passes with time alone has to be looked at again when it has passed."""
         self._now = session.now
+        for gang in session.own:
+            deadline = self._deadline(gang)
+            if self._now < deadline < math.inf:
+                session.look_again(gang, deadline)
 
     def job_order(self, left: Gang, right: Gang) -> float:
         one, other = self._deadline(left), self._deadline(right)
@@ -44,15 +36,11 @@ class Sla(Plugin):
         return self._deadline(gang)
 
     def job_enqueueable(self, gang: Gang) -> Vote:
-        return Vote.PERMIT if self._deadline(gang) < self._now else Vote.ABSTAIN
+        return Vote.PERMIT if self._deadline(gang) <= self._now else Vote.ABSTAIN
 
     def job_pipelined(self, gang: Gang) -> Vote:
-        return Vote.PERMIT if self._deadline(gang) < self._now else Vote.ABSTAIN
+        return Vote.PERMIT if self._deadline(gang) <= self._now else Vote.ABSTAIN
 
     def _deadline(self, gang: Gang) -> float:
-        for key in KEYS:
-            if key in gang.attributes:
-                own = duration(gang.attributes[key])
-                if own is not None:
-                    return gang.created + own
-        return math.inf if self._default is None else gang.created + self._default
+        longest = gang.longest_wait if gang.longest_wait is not None else self._default
+        return math.inf if longest is None else gang.created + longest

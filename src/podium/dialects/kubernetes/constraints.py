@@ -19,6 +19,8 @@ from podium.core.constraints import (
     Spread,
     Toleration,
 )
+from podium.core.labels import tolerates
+from podium.core.properties import Taint
 from podium.kube import wire
 
 # Far more than anybody writes; each is asked of every kind of node.
@@ -27,6 +29,8 @@ MOST_CONDITIONS = 5000
 _NODE_OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"})
 _LABEL_OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 _NODE_NAME = "metadata.name"
+_HOSTNAME = "kubernetes.io/hostname"
+_CORDON = Taint("node.kubernetes.io/unschedulable", "NoSchedule")
 _ALL_ADDRESSES = ("", "0.0.0.0")
 
 
@@ -48,11 +52,13 @@ def read_constraints(spec: wire.PodSpec, namespace: str, labels: Mapping[str, st
     budget = _Budget()
     peers = _Peers(namespace, labels, budget)
     at = "spec.affinity"
+    tolerations = _tolerations(spec.tolerations)
     return Constraints(
         selector=tuple(sorted((spec.node_selector or {}).items())),
         required=_required(nodes.required_during_scheduling_ignored_during_execution, budget),
         preferred=_preferred(nodes.preferred_during_scheduling_ignored_during_execution, budget),
-        tolerations=_tolerations(spec.tolerations),
+        tolerations=tolerations,
+        cordoned=tolerates(tolerations, _CORDON),
         ports=_ports(spec),
         affinity=peers.terms(
             near.required_during_scheduling_ignored_during_execution, f"{at}.podAffinity.{_REQUIRED}"
@@ -250,6 +256,7 @@ class _Peers:
             PodSelection((self._namespace,), labels),
             max_skew=each.max_skew,
             hard=each.when_unsatisfiable == "DoNotSchedule",
+            by_node=each.topology_key == _HOSTNAME,
             min_domains=each.min_domains or 1,
             honor_affinity=each.node_affinity_policy != "Ignore",
             honor_taints=each.node_taints_policy == "Honor",

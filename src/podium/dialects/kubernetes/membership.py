@@ -47,6 +47,11 @@ class Marks(msgspec.Struct, frozen=True):
     priority: Callable[[Pod], int | None] = _nothing  # inside of the scheduler, in place of the pod's own
     preemptable: Callable[[Pod], bool | None] = _nothing
     gates: frozenset[str] = frozenset()  # scheduling gates that are lifted when the pod's queue has room
+    slot: Callable[[Pod], str | None] = _nothing  # the slot that the pod fills: see `core.slots`
+
+    @property
+    def has_slots(self) -> bool:
+        return self.slot is not _nothing
 
 
 def lone(pod: Pod) -> str:
@@ -64,6 +69,11 @@ def membership_of(pod: Pod, families: Sequence[Marks]) -> Membership | Refusal |
             elif other.group != found.group and not other.awaited:
                 return refuse(TWO_GANGS, first=found.called, second=other.called)
     return found
+
+
+def slot_of(pod: Pod, families: Sequence[Marks]) -> str:
+    """The slot that a pod fills; "" for most."""
+    return next((slot for marks in families if (slot := marks.slot(pod)) is not None), "")
 
 
 def queue_of(obj: Object, families: Sequence[Marks]) -> QueueMark | Refusal | None:

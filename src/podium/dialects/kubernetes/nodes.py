@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from podium.core.nodes import NodeFacts
@@ -20,8 +22,14 @@ class NodeReading(msgspec.Struct, frozen=True):
     faults: tuple[Refusal, ...] = ()
 
 
-def read_node(node: Node, drivers: CSINode | None = None) -> NodeReading:
-    """A node as it is now; `drivers` tells how many volumes it can attach."""
+def read_node(
+    node: Node, drivers: CSINode | None = None, *, group_labels: Iterable[str] = (), queue: str = ""
+) -> NodeReading:
+    """A node as it is now.
+
+    `drivers` says how many volumes it can attach, `group_labels` which labels name its group; `queue` is the id of
+    the queue that it belongs to.
+    """
     status = node.status
     given = status.allocatable if status.allocatable is not None else status.capacity
     allocatable, faults = read_amounts(given, f"node {node.name}: status.allocatable")
@@ -42,6 +50,8 @@ def read_node(node: Node, drivers: CSINode | None = None) -> NodeReading:
         volume_limits=_volume_limits(drivers),
         devices=devices,
         device_model=model,
+        group=next((node.labels[label] for label in group_labels if label in node.labels), ""),
+        queue=queue,
     )
     return NodeReading(facts, tuple(faults))
 

@@ -20,7 +20,7 @@ from podium.core.model import Phase, State
 from podium.dialects.kubernetes.constraints import UnreadableError, read_constraints
 from podium.dialects.kubernetes.devices import GPU_MILLI, asked_by, given_to, request_of
 from podium.dialects.kubernetes.gates import QUOTA_GATE
-from podium.dialects.kubernetes.membership import Marks, QueueMark, lone, membership_of, queue_of
+from podium.dialects.kubernetes.membership import Marks, QueueMark, lone, membership_of, queue_of, slot_of
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.dialects.kubernetes.volumes import VolumeReader, has_claims
 from podium.kube.cache import Cache
@@ -64,6 +64,7 @@ class PodReader:
         self._families = tuple(families)
         self._queues = dict(queues)
         self.volumes = VolumeReader(cache)
+        self._slotted = tuple(marks for marks in families if marks.has_slots)
         self._gates = frozenset({QUOTA_GATE}).union(*(marks.gates for marks in families))
         self._shapes: dict[bytes, _Shape] = {}
 
@@ -116,6 +117,7 @@ class PodReader:
             labels=pod.labels,
             started=parse_time(status.start_time),
             devices=given_to(metadata.annotations) if constraints.devices is not None else (),
+            slot=slot_of(pod, self._slotted) if self._slotted else "",
         )
         if group is not None:
             return PodFacts(profile, task, None, refusal, group.called, group.awaited, named)

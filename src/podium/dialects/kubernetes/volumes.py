@@ -94,6 +94,7 @@ class VolumeReader:
             constraints or Constraints(),
             claims=tuple(claim for _, _, claim in found.claims),
             zones=tuple(sorted(set(found.zones), key=lambda each: (each.key, each.values))),
+            zone_labels=_PLACES if found.zones else (),
             attachments=tuple(found.attachments),
             unbound=tuple(sorted(found.unbound)),
         )

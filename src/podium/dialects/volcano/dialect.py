@@ -14,7 +14,9 @@ from podium.dialects.volcano.marks import marks_of
 from podium.dialects.volcano.names import (
     COMMANDS,
     DEFAULT_QUEUE,
+    DIALECT,
     NAMESPACE_WEIGHT,
+    NODE_GROUP,
     PODGROUPS,
     QUEUES,
     ROOT_QUEUE,
@@ -37,12 +39,13 @@ def volcano(setting: Setting) -> Dialect:
     default_queue = setting.default_queue or DEFAULT_QUEUE
     names = (SCHEDULER, *setting.schedulers)
     return Dialect(
-        name="volcano",
+        name=DIALECT,
         marks=marks_of(names, setting.with_controllers),
         definitions=(*DEFINITIONS, JOB),
         groups=(GroupKind(PODGROUPS, group_id, read_group, group_patch),),
         queues=(QueueKind(QUEUES, queue_id, read_queue, queue_patch),),
         hooks=(*HOOKS, *JOB_HOOKS),
+        node_group=NODE_GROUP,
         objects=(queue_document(ROOT_QUEUE), queue_document(default_queue)),
         default_queues=dict.fromkeys(names, queue_id(default_queue)),
         orders=frozenset({COMMANDS}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from podium.core.plugins.sla import duration
+from podium.core.durations import duration
 from podium.dialects.volcano.job_types import (
     ACTIONS,
     ANY,

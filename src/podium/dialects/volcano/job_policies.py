@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from podium.core.plugins.sla import duration
+from podium.core.durations import duration
 from podium.dialects.volcano.job_names import ANSWERED_GENERATION, EVICTED_AT
 from podium.dialects.volcano.job_state import SYNC_JOB, TARGETED
 from podium.dialects.volcano.job_tally import Tally

@@ -8,6 +8,7 @@ PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command")
 
+DIALECT = "volcano"
 SCHEDULER = "volcano"
 DEFAULT_QUEUE = "default"
 ROOT_QUEUE = "root"
@@ -26,6 +27,12 @@ PREEMPTABLE = "volcano.sh/preemptable"
 
 # On groups, podium's own: who places the pods, if it is another scheduler.
 SCHEDULER_NAME = "podium.dev/scheduler-name"
+
+# On groups: how long one may wait before it is let in, whatever else was.
+LONGEST_WAIT = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+
+# On nodes.
+NODE_GROUP = "volcano.sh/nodegroup-name"
 
 # On queues.
 HIERARCHY = "volcano.sh/hierarchy"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from podium.core import quorum
 from podium.core.model import FINISHED, HOLDING, Gang, Phase, State
 from podium.dialects.dialect import Verdict
 from podium.dialects.kubernetes.quantities import format_amount
@@ -45,7 +46,7 @@ def group_patch(
     group: types.PodGroup, gang: Gang, verdict: Verdict | None, cycle: str, now: float
 ) -> Patch | None:
     """The group's status after a turn; None when it stays as it is.  `cycle` names the turn."""
-    ready = is_ready(gang) and gang.fault is None
+    ready = quorum.satisfied(gang) and gang.fault is None
     # Without pods it is stuck when somebody has said so: it was not let in.
     stuck = not ready and (not _only_leaving(gang) if gang.tasks else verdict is not None)
     phase = gang.phase if stuck and _lacks_pods(verdict) else phase_of(gang, stuck)
@@ -80,24 +81,13 @@ def _lacks_pods(verdict: Verdict | None) -> bool:
     return refusal is not None and refusal.code in _REASONS
 
 
-def is_ready(gang: Gang) -> bool:
-    """Whether enough members have a place, in all and by role."""
-    if gang.ready + gang.pending_best_effort < gang.minimum:
-        return False
-    roles = gang.minimum_by_role
-    if gang.minimum < sum(roles.values()):
-        return True  # minimums by role bind only within the minimum in all
-    ready = (*HOLDING, State.SUCCEEDED)
-    return all(gang.count_role(role, ready) >= minimum for role, minimum in roles.items())
-
-
 def phase_of(gang: Gang, stuck: bool) -> Phase:
     """The phase at the end of a turn."""
     if gang.counts[State.RUNNING] and stuck:
         return Phase.UNKNOWN
     finished = gang.count(FINISHED)
     scheduled = gang.count(HOLDING) + finished + _leaving(gang)
-    if scheduled and scheduled >= gang.minimum:
+    if scheduled and quorum.reaches(gang, scheduled):
         return Phase.COMPLETED if scheduled == finished else Phase.RUNNING
     return Phase.INQUEUE if gang.phase is Phase.INQUEUE else Phase.PENDING
 
@@ -114,7 +104,7 @@ def _only_leaving(gang: Gang) -> bool:
     if gang.counts[State.PENDING] or gang.counts[State.PIPELINED]:
         return False
     leaving = _leaving(gang)
-    return leaving > 0 and gang.count(HOLDING) + gang.count(FINISHED) + leaving >= gang.minimum
+    return leaving > 0 and quorum.reaches(gang, gang.count(HOLDING) + gang.count(FINISHED) + leaving)
 
 
 def _unschedulable(gang: Gang, verdict: Verdict | None) -> types.PodGroupCondition:

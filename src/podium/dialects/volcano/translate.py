@@ -6,18 +6,24 @@ pods whose group does not.  What could not be worked with is told beside the fac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import msgspec
 
+from podium.core.durations import duration
 from podium.core.facts import GangFacts
-from podium.core.model import NetworkTopology, NodeGroups, Phase, Queue, SubGroupPolicy
+from podium.core.model import NetworkTopology, NodeGroups, PathStep, Phase, Queue, SubGroupPolicy
 from podium.dialects.kubernetes.constraints import UnreadableError, selection_of
 from podium.dialects.kubernetes.policies import Priorities
 from podium.dialects.kubernetes.quantities import Amounts, read_amounts
 from podium.dialects.volcano import types
 from podium.dialects.volcano.names import (
     DEFAULT_QUEUE,
+    DIALECT,
+    HIERARCHY,
+    HIERARCHY_WEIGHTS,
+    LONGEST_WAIT,
     NODE_GROUP_LIMITS,
     PREEMPTABLE,
     ROOT_QUEUE,
@@ -76,10 +82,33 @@ def read_group(group: types.PodGroup, priorities: Priorities) -> tuple[GangFacts
         attributes=group.annotations,
         policies=tuple(policies),
         topology=_topology(spec.network_topology),
+        longest_wait=longest_wait(group.annotations),
         # Until it has pods, which say whom they wait for.
         profile=group.annotations.get(SCHEDULER_NAME) or SCHEDULER,
     )
     return facts, refusal
+
+
+def longest_wait(annotations: Mapping[str, str]) -> float | None:
+    """How long it may wait; text that is no duration says nothing."""
+    found = (duration(annotations[key]) for key in LONGEST_WAIT if key in annotations)
+    return next((seconds for seconds in found if seconds is not None), None)
+
+
+def read_path(annotations: Mapping[str, str]) -> tuple[PathStep, ...]:
+    """A queue's way from the root, with the weights along it; a weight that is none, or less than one, is one."""
+    names = [part for part in annotations.get(HIERARCHY, "").split("/") if part]
+    weights = annotations.get(HIERARCHY_WEIGHTS, "").split("/")
+    weights += ["1"] * len(names)
+    return tuple(PathStep(name, _weight(weight)) for name, weight in zip(names, weights, strict=False))
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1.0
+    return weight if 1 <= weight < math.inf else 1.0
 
 
 def _policy(policy: types.SubGroupPolicy, path: str) -> SubGroupPolicy:
@@ -132,7 +161,8 @@ def read_queue(queue: types.Queue) -> tuple[Queue, tuple[Refusal, ...]]:
         open=queue.status.state in ("", "Open"),
         fifo=spec.dequeue_strategy == "fifo",
         created=parse_time(queue.metadata.creation_timestamp),
-        attributes=dict(queue.annotations),
+        dialect=DIALECT,
+        path=read_path(queue.annotations),
         groups=_node_groups(spec.affinity),
         group_limits=_group_limits(queue, faults),
     )

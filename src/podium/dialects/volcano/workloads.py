@@ -127,4 +127,10 @@ WORKLOADS: Mapping[str, Workload] = {
     "vcjob": Workload(_some_job, gang=True),
 }
 SURROUNDINGS = (queue("research", {"weight": 3}), queue("limited", {"capability": {"cpu": "6"}}))
-AUTHORING = Authoring(SCHEDULER, QUEUES, PODGROUPS, queue, group, joining, naming, group_id)
+
+
+def _job_of(name: str, size: int, ask: Ask) -> Document:
+    return job(name, {"worker": size}, ask)
+
+
+AUTHORING = Authoring(SCHEDULER, QUEUES, PODGROUPS, queue, group, _job_of, joining, naming, group_id)

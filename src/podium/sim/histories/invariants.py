@@ -3,12 +3,14 @@
     I1  no bind gives a node more than it has, counting everything on it that has not ended
     I2  a pod is bound once, to the node that stands on it from then on
     I3  in the scheduler's model a pod that is not bound or being bound holds nothing; one that is holds its share
-    I4  at rest a gang has no members bound, or its minimum; one that was whole may have lost some
+    I4  at rest a gang has no members bound, or its minimum; one that was whole may have lost some, and one with
+        members bound that nobody would create again may keep them, and says so
     I5  no bind gives a queue more than its capability, not counting what has to go or goes, and the sums of queues
         are those of their tasks
     I6  the model is what the objects say that the scheduler has been told; at rest, what stands in the API
     I7  with nothing more coming, the cluster comes to rest, and a scheduler that starts anew finds nothing to do
     I8  the same seed gives the same history (see `run`)
+    I9  recovery deletes no pod that nobody would create again
 
 What is expected is worked out from the API's own objects and compared with the model; nothing that the scheduler
 has summed up is used for it.  Where the model must differ for a while, it has to have a request under way that
@@ -28,8 +30,10 @@ from podium.core.recount import recount
 from podium.dialects.kubernetes.translate import state_of
 from podium.embedded.store import Record
 from podium.engine.errands import Errand
+from podium.engine.recovery import GIVEN_UP
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
+from podium.kube.changes import Patch
 from podium.kube.pod_resources import Amounts, amounts, pod_requests
 from podium.kube.resources import NODES, PODS, Resource
 from podium.kube.wire import Node, Pod, condition
@@ -39,6 +43,7 @@ from podium.sim.histories.standing import Standing
 from podium.sim.histories.wire import Call
 
 _FEW_PODS = 60
+KEEPING = "the bound ones keep theirs"  # what a gang says that keeps what it has
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -84,6 +89,7 @@ class Invariants(Watcher):
             self.evictions.setdefault(call.ticket.key[1], self._stage.elapsed)
         elif call.errand == Errand.MARK.value:
             self._marked.add(call.ticket.key[1])
+            self._check_given_up(call)
 
     def written(self, resource: Resource, record: Record, gone: bool) -> None:
         if resource != PODS:
@@ -100,6 +106,17 @@ class Invariants(Watcher):
         self._homes[pod.uid] = node
         if self.binds[pod.uid]:
             self._bound(pod)
+
+    def _check_given_up(self, call: Call) -> None:
+        """I9: the mark of a pod says for what it goes."""
+        change = call.ticket.change
+        assert isinstance(change, Patch)
+        told = change.patch["status"]["conditions"][0]["message"]
+        pod = self._stage.pods.get((change.namespace, change.name))
+        if pod is None or pod.uid != change.uid or pod.metadata.controller is not None:
+            return
+        if told.endswith(GIVEN_UP):
+            self._fail("I9", f"{pod.name} has no controller and is given up: {told}")
 
     def _bound(self, pod: Pod) -> None:
         """A bind of the scheduler's has been carried out."""
@@ -232,8 +249,16 @@ class Invariants(Watcher):
             if not 0 < bound < gang.minimum:
                 continue
             evicted = any(pod.uid in self.evictions for pod in self._api.members(gang.id))
-            if gang.id not in self._whole or evicted:
+            if (gang.id not in self._whole or evicted) and not self._keeps(gang.id):
                 self._fail("I4", f"{gang.name} has {bound} of at least {gang.minimum} members bound at rest")
+
+    def _keeps(self, gang: str) -> bool:
+        """Whether a gang has members bound that nobody would create again, and says that it keeps them."""
+        members = self._api.members(gang)
+        said = (condition(pod.status.conditions, "PodScheduled") for pod in members if not pod.spec.node_name)
+        return any(_holds(pod) and pod.metadata.controller is None for pod in members) and any(
+            each is not None and each.status == "False" and KEEPING in each.message for each in said
+        )
 
     def _check_room(self) -> None:
         """Nobody waits beside room: what is missing of a gang would find places, one after the other, by hand.

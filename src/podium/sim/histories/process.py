@@ -200,7 +200,7 @@ class Process:
             lost = wire.after(call)
             if lost is not None:
                 result, error = None, lost
-        self.after(self.latency(), partial(self._answer, call, result, error))
+        self.after(self.latency() + wire.delay_back(call), partial(self._answer, call, result, error))
 
     def _answer(self, call: Call, result: Object | None, error: Exception | None) -> None:
         self._in_flight -= 1
@@ -315,7 +315,7 @@ class Watch:
             self._process.after(1.0, partial(self._take, feed))
             return
         self._taking = False
-        lines, self._rest = cut_lines(self._rest + feed.take())
+        lines, self._rest = cut_lines(self._rest + b"".join(iter(feed.take, b"")))
         for delay, line in wire.lines(self.stream, lines):
             now = self._process.stage.elapsed
             self._due = max(self._due, now + delay)

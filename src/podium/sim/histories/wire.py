@@ -42,6 +42,10 @@ class Trouble:
         """Seconds that a request takes beyond the usual, before the server sees it."""
         return 0.0
 
+    def delay_back(self, call: Call) -> float:
+        """Seconds that its answer takes beyond the usual."""
+        return 0.0
+
     def before(self, call: Call) -> Exception | None:
         """What the caller is told instead of the server being asked."""
         return None
@@ -75,6 +79,9 @@ class Wire:
 
     def delay(self, call: Call) -> float:
         return sum(trouble.delay(call) for trouble in self.troubles)
+
+    def delay_back(self, call: Call) -> float:
+        return sum(trouble.delay_back(call) for trouble in self.troubles)
 
     def before(self, call: Call) -> Exception | None:
         return next((error for each in list(self.troubles) if (error := each.before(call)) is not None), None)

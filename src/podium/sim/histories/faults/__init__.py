@@ -7,6 +7,7 @@ from podium.sim.histories.faults.binds import FailedBinds, LostAnswers
 from podium.sim.histories.faults.clocks import Clocks
 from podium.sim.histories.faults.crashes import Crash, StaleStandby
 from podium.sim.histories.faults.gangs import Contention
+from podium.sim.histories.faults.hiccups import Breaking, Failing, Reset, SlowServer, Throttling
 from podium.sim.histories.faults.nodes import GpuShrink, NodeFlap, NotYetSynced
 from podium.sim.histories.faults.preemption import PreemptionFaults
 from podium.sim.histories.faults.watches import Compaction, TimeTravel, WatchAbuse
@@ -25,6 +26,11 @@ _ALL: tuple[type[Fault], ...] = (
     Contention,
     PreemptionFaults,
     Clocks,
+    Reset,
+    Breaking,
+    SlowServer,
+    Throttling,
+    Failing,
 )
 
 FAULTS: dict[int, type[Fault]] = {each.number: each for each in _ALL}

@@ -44,7 +44,7 @@ class Contention(Fault):
         )
         # Halves last longer than they may be held.
         seconds = 50.0 if self._halves else 12.0
-        self._ask = Ask(gpus=1, seconds=seconds, scheduler=draw.pick((p.TAKING, p.PEACEFUL)))
+        self._ask = Ask(gpus=1, seconds=seconds, scheduler=draw.pick((p.TAKING, p.PEACEFUL)), owner="trainer")
         self._per_node = per_node
         for number in range(self._gangs):
             documents = p.gang(f"gang-{number}", self._size, self._ask)

@@ -1,0 +1,17 @@
+"""Durations as people write them."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|us|µs|ns|m|s)")
+
+
+def duration(text: str) -> float | None:
+    """Seconds of a duration such as 1h15m; None for none, or for text that is no positive duration."""
+    parts = _PART.findall(text.strip())
+    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+        return None
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    return seconds if seconds > 0 else None
