@@ -1,318 +1,397 @@
 """Every reason for which something is not placed: a code, a sentence with numbers, and what would help.
 
 A refusal is a value, never an exception.  Conditions, events, commands and metrics print from here, so the same
-cause reads the same everywhere, and an event's code says which kind of change could lift it.
+cause reads the same everywhere.  What each reason is about is a struct of `numbers`, and
+`lifts` are the events that can make it wrong.
 """
 
 from __future__ import annotations
 
-from enum import Enum
+from podium.numbers import (
+    Admission,
+    Ahead,
+    BindAnswer,
+    Broken,
+    Claims,
+    Count,
+    DevicesWanted,
+    Group,
+    HalfBound,
+    Incomplete,
+    Members,
+    Nothing,
+    Partners,
+    Places,
+    Ports,
+    QueueAmount,
+    QueueCycle,
+    QueueName,
+    QueueParent,
+    QueuePromise,
+    QueueUse,
+    QuotaUse,
+    Resource,
+    Says,
+    Spec,
+    TaintKey,
+    TwoGroups,
+    VolumeWait,
+)
+from podium.refusal import Lift, Reason, Refusal, both, refuse
 
-import msgspec
+__all__ = ["Lift", "Reason", "Refusal", "both", "refuse"]
 
-
-class Lift(Enum):
-    """What kind of event can make a refusal wrong."""
-
-    ROOM = "room on a node"
-    NODES = "a node's labels, taints or readiness"
-    QUEUE = "a queue's limit or use"
-    MEMBERS = "members of the gang"
-    SPEC = "the spec itself"
-    TIME = "time"
-
-
-class Reason(msgspec.Struct, frozen=True):
-    """One kind of refusal.  `sentence` is filled in with a refusal's facts; `hint` says what to do."""
-
-    code: str
-    sentence: str
-    hint: str
-    lift: Lift
-
-
-def _reason(code: str, sentence: str, hint: str, lift: Lift) -> Reason:
-    return Reason(code, sentence, hint, lift)
-
-
-NO_ROOM = _reason(
+NO_ROOM = Reason(
     "InsufficientRoom",
-    "insufficient {resource}: needs {need}, at most {have} free",
+    Resource,
+    "Insufficient {resource}",
     "wait for room, ask for less, or add nodes",
     Lift.ROOM,
 )
-SELECTOR = _reason(
+TOO_LARGE = Reason(
+    "NodeTooSmall",
+    Resource,
+    "Insufficient {resource}",
+    "ask for less, or add larger nodes",
+    Lift.NODES,
+)
+SELECTOR = Reason(
     "NodeSelectorMismatch",
+    Nothing,
     "node(s) didn't match the node selector or affinity",
     "label a node or correct the selector",
     Lift.NODES,
 )
-TAINT = _reason(
-    "UntoleratedTaint", "node(s) had untolerated taint {taint}", "tolerate the taint or remove it", Lift.NODES
+TAINT = Reason(
+    "UntoleratedTaint",
+    TaintKey,
+    "node(s) had untolerated taint {taint}",
+    "tolerate the taint or remove it",
+    Lift.NODES,
 )
-CORDONED = _reason("NodeUnschedulable", "node(s) were unschedulable", "uncordon a node", Lift.NODES)
-PORT = _reason("PortTaken", "node(s) had host port {port} taken", "wait, or choose another port", Lift.ROOM)
-VOLUME_REACH = _reason(
+CORDONED = Reason("NodeUnschedulable", Nothing, "node(s) were unschedulable", "uncordon a node", Lift.NODES)
+NOT_READY = Reason(
+    "NodeNotReady", Nothing, "node(s) were not ready", "see why the nodes are not ready", Lift.NODES
+)
+PORT = Reason("PortTaken", Ports, "node(s) had host port {port} taken", "wait, or choose another port", Lift.ROOM)
+VOLUME_REACH = Reason(
     "VolumeOutOfReach",
+    Nothing,
     "node(s) didn't reach the volumes the pod claims",
     "free the nodes that reach the volumes, or move the data",
     Lift.NODES,
 )
-VOLUME_ZONE = _reason(
+VOLUME_ZONE = Reason(
     "VolumeZoneMismatch",
+    Nothing,
     "node(s) were in another zone than the pod's volumes",
     "add nodes in the zone of the volumes",
     Lift.NODES,
 )
-VOLUME_LIMIT = _reason(
+VOLUME_LIMIT = Reason(
     "VolumeLimit",
+    Nothing,
     "node(s) had as many volumes attached as their driver allows",
     "wait until volumes are detached, or add nodes",
     Lift.ROOM,
 )
-VOLUMES_TAKEN = _reason(
+VOLUMES_TAKEN = Reason(
     "VolumesTaken",
+    Nothing,
     "node(s) reached no volume that is still free for the pod's claims",
     "add volumes, or free some",
     Lift.ROOM,
 )
-CLAIM_IN_USE = _reason(
+CLAIM_IN_USE = Reason(
     "ClaimInUse",
+    Nothing,
     "another pod uses a volume claim that only one pod may use",
     "wait until that pod has ended, or give this one a claim of its own",
     Lift.ROOM,
 )
-UNBOUND_VOLUME = _reason(
+UNBOUND_VOLUME = Reason(
     "VolumeNotBound",
+    Claims,
     "volume claims cannot be used: {claims}",
     "create the claims, or see why they are not bound",
     Lift.SPEC,
 )
-VOLUME_FAILED = _reason(
+VOLUME_FAILED = Reason(
     "VolumeBindingFailed",
+    VolumeWait,
     "claim {claim} got no volume for node {node}: {detail}",
     "see the events of the claim; the pod is tried again",
     Lift.TIME,
 )
-DEVICE_CLAIM = _reason(
+DEVICE_CLAIM = Reason(
     "DeviceClaimUnsupported",
+    Claims,
     "claims on devices are not supported: {claims}",
     "ask for devices by resource name (such as nvidia.com/gpu) instead of resourceClaims",
     Lift.SPEC,
 )
-DEVICE_MODEL = _reason(
+DEVICE_MODEL = Reason(
     "DeviceModelMismatch",
+    DevicesWanted,
     "node(s) had no {wanted}",
     "add nodes with such devices, or ask for another model",
     Lift.NODES,
 )
-DEVICE_ROOM = _reason(
+DEVICE_ROOM = Reason(
     "DevicesTaken",
+    DevicesWanted,
     "node(s) had too little free of their devices for {wanted}",
     "wait for room, or ask for a smaller share",
     Lift.ROOM,
 )
-PEER_AFFINITY = _reason(
+PEER_AFFINITY = Reason(
     "PodAffinityMismatch",
+    Nothing,
     "node(s) weren't near the pods that the pod affinity asks for",
     "start those pods first, or relax the affinity",
     Lift.ROOM,
 )
-PEER_ANTI_AFFINITY = _reason(
+PEER_ANTI_AFFINITY = Reason(
     "PodAntiAffinityMismatch",
+    Nothing,
     "node(s) were near pods that the pod anti-affinity shuns",
     "add nodes, or relax the anti-affinity",
     Lift.ROOM,
 )
-ANTI_AFFINITY = _reason(
+ANTI_AFFINITY = Reason(
     "KeptOutByPods",
+    Nothing,
     "node(s) held pods whose anti-affinity keeps this pod away",
     "add nodes, or relax those pods' anti-affinity",
     Lift.ROOM,
 )
-SPREAD = _reason(
+SPREAD = Reason(
     "TopologySpreadMismatch",
+    Nothing,
     "node(s) would have made the topology spread too uneven",
     "add nodes in the emptier domains, or raise maxSkew",
     Lift.ROOM,
 )
-NODE_GROUP = _reason(
+NODE_GROUP = Reason(
     "NodeGroupMismatch",
+    QueueName,
     "node(s) were not of a node group that queue {queue} may use",
     "label nodes with the queue's groups, or change the queue's affinity",
     Lift.NODES,
+    Lift.QUEUE,
 )
-NODE_GROUP_LIMIT = _reason(
+NODE_GROUP_LIMIT = Reason(
     "NodeGroupLimit",
+    QueueName,
     "node(s) were of a node group of which queue {queue} has used up its limit",
     "wait for the queue's own jobs, or raise its limit for the group",
     Lift.QUEUE,
 )
-NO_NODES = _reason("NoNodes", "there are no nodes", "add nodes", Lift.NODES)
-UNPLACEABLE = _reason(
+FILTERED = Reason(
+    "FilteredOut",
+    Nothing,
+    "node(s) were filtered out",
+    "see the plugins of the profile",
+    Lift.ROOM,
+    Lift.NODES,
+)
+NO_NODES = Reason("NoNodes", Nothing, "there are no nodes", "add nodes", Lift.NODES)
+UNPLACEABLE = Reason(
     "Unschedulable",
-    "0/{nodes} nodes are available: {causes}",
+    Places,
+    "{summary}; 0/{nodes} nodes are available: {causes}",
     "wait for room, ask for less, or change the nodes",
     Lift.ROOM,
 )
-FAILED = _reason(
+FAILED = Reason(
     "PluginFailed",
+    Broken,
     "{who} failed: {error}",
     "correct the plugin or action, or take it out of the profile; the log has the trace",
     Lift.TIME,
 )
-PLUGIN = _reason("RefusedByPlugin", "{plugin}: {message}", "see the plugin", Lift.NODES)
-QUEUE_LIMIT = _reason(
+PLUGIN = Reason(
+    "RefusedByPlugin", Says, "{plugin}: {message}", "see the plugin", Lift.ROOM, Lift.NODES, Lift.QUEUE
+)
+QUEUE_LIMIT = Reason(
     "QueueLimit",
-    "queue {queue} would have {use} of {resource}, its limit is {limit}",
+    QueueUse,
+    "{use}, and {need} more would be too much",
     "wait for the queue's own jobs, or raise its limit",
     Lift.QUEUE,
 )
-QUEUE_CLOSED = _reason("QueueClosed", "queue {queue} is not open", "open the queue", Lift.QUEUE)
-QUEUE_OVERUSED = _reason(
-    "QueueOverShare", "queue {queue} has used up its share", "wait until others give back", Lift.QUEUE
+QUEUE_CLOSED = Reason("QueueClosed", QueueName, "queue {queue} is not open", "open the queue", Lift.QUEUE)
+QUEUE_OVERUSED = Reason(
+    "QueueOverShare",
+    QueueUse,
+    "{use}, and {need} more would be too much",
+    "wait until others give back",
+    Lift.QUEUE,
 )
-NO_QUEUE = _reason("QueueMissing", "queue {queue} does not exist", "create it or name another", Lift.QUEUE)
-NOT_LEAF = _reason(
-    "QueueNotLeaf", "queue {queue} has queues below it and takes no jobs itself", "name a leaf queue", Lift.QUEUE
+QUEUE_STOPPED = Reason(
+    "QueueStopped",
+    QueueName,
+    "queue {queue} may not take more now, by a plugin that tells no numbers",
+    "see the plugins of the profile",
+    Lift.ROOM,
+    Lift.NODES,
+    Lift.QUEUE,
 )
-QUEUE_BLOCKED = _reason(
+NO_QUEUE = Reason(
+    "QueueMissing", QueueName, "queue {queue} does not exist", "create it or name another", Lift.QUEUE
+)
+NOT_LEAF = Reason(
+    "QueueNotLeaf",
+    QueueName,
+    "queue {queue} has queues below it and takes no jobs itself",
+    "name a leaf queue",
+    Lift.QUEUE,
+)
+QUEUE_BLOCKED = Reason(
     "QueueInOrder",
+    Ahead,
     "queue {queue} serves strictly in order, and {gang} is before this one and cannot be placed",
     "wait for those before it, or let the queue be traversed",
     Lift.QUEUE,
 )
-QUEUE_PARENT_MISSING = _reason(
+QUEUE_PARENT_MISSING = Reason(
     "QueueParentMissing",
+    QueueParent,
     "queue {queue} names the parent {parent}, which does not exist; it is treated as a child of the root",
     "create the parent or name another",
     Lift.QUEUE,
 )
-QUEUE_CYCLE = _reason(
+QUEUE_CYCLE = Reason(
     "QueueCycle",
+    QueueCycle,
     "queue {queue} is its own ancestor ({cycle}); {cut} is treated as a child of the root instead",
     "give one of the queues another parent",
     Lift.QUEUE,
 )
-QUEUE_NEGATIVE = _reason(
+QUEUE_NEGATIVE = Reason(
     "QueueNegativeAmount",
+    QueueAmount,
     "queue {queue} has {amount} of {resource} as {field}; it is treated as {taken}",
     "correct the amount",
     Lift.QUEUE,
 )
-QUEUE_GUARANTEE = _reason(
+QUEUE_GUARANTEE = Reason(
     "QueueGuaranteeAboveLimit",
+    QueuePromise,
     "queue {queue} is guaranteed {guarantee} of {resource} and may have {limit}; {limit} are guaranteed",
     "lower the guarantee or raise the capability",
     Lift.QUEUE,
 )
-QUEUE_PROMISES = _reason(
+QUEUE_PROMISES = Reason(
     "QueueGuaranteesAboveLimit",
+    QueuePromise,
     "the queues below {queue} are guaranteed {guarantee} of {resource} together, and it may have {limit}",
     "lower the guarantees below it or raise its capability",
     Lift.QUEUE,
 )
-TOO_FEW = _reason(
+TOO_FEW = Reason(
     "NotEnoughMembers",
+    Members,
     "the gang needs {need} members and has {have}",
     "create the missing pods or lower the minimum",
     Lift.MEMBERS,
 )
-TOO_FEW_GROUPS = _reason(
+TOO_FEW_GROUPS = Reason(
     "NotEnoughSubGroups",
+    Members,
     "the gang needs {need} sub-groups of policy {policy} and has {have}",
     "create the missing pods, or lower minSubGroups",
     Lift.MEMBERS,
 )
-TOO_FEW_OF_ROLE = _reason(
+TOO_FEW_OF_ROLE = Reason(
     "NotEnoughMembersOfRole",
+    Members,
     "the gang needs {need} members of role {role} and has {have}",
     "create the missing pods or lower the minimum",
     Lift.MEMBERS,
 )
-GANG = _reason(
+GANG = Reason(
     "GangIncomplete",
-    "{placed} of {need} members could be placed; {cause}",
+    Incomplete,
+    "{never}{placed} of {need} members could be placed; {cause}",
     "wait for room for all of them, or lower the minimum",
     Lift.ROOM,
 )
-HALF_BOUND = _reason(
+HALF_BOUND = Reason(
     "GangHalfBound",
+    HalfBound,
     "{bound} of {need} members are bound, and the others find no place: {cause}; "
     "the bound ones keep theirs, because no controller would create them again",
     "make room for the others, or delete the pods",
     Lift.ROOM,
 )
-BIND_REFUSED = _reason(
+BIND_REFUSED = Reason(
     "BindRefused",
+    BindAnswer,
     "the API server refused to bind {pod} to {node}: {detail}",
     "see what the server minds; the pod is tried again",
     Lift.TIME,
 )
-NOT_ADMITTED = _reason(
+NOT_ADMITTED = Reason(
     "NotAdmitted",
-    "not admitted: it needs at least {need} of {resource}, and {have} are free",
+    Admission,
+    "not admitted: it needs at least {need} {resource}, and {free} of {total} are free",
     "wait for room, or lower the minimum",
+    Lift.ROOM,
     Lift.QUEUE,
 )
-ADMISSION_FULL = _reason(
+ADMISSION_FULL = Reason(
     "AdmissionFull",
+    QueueName,
     "not admitted: what queue {queue} may use, and what was admitted before, leave no room for its minimum",
     "wait for those before it, raise the queue's limit, or lower the minimum",
+    Lift.ROOM,
     Lift.QUEUE,
 )
-MEMBERS_HELD = _reason(
+QUOTA = Reason(
+    "NamespaceQuota",
+    QuotaUse,
+    "not admitted: it needs {need} of {resource}, and quota {quota} of its namespace has {used} of {hard} in use",
+    "wait for the namespace's other pods, or raise the quota",
+    Lift.ROOM,
+    Lift.QUEUE,
+)
+MEMBERS_HELD = Reason(
     "MembersHeldBack",
+    Count,
     "members held back by scheduling gates, another scheduler or faults of their own: {count}",
     "lift the gates, or correct those pods",
     Lift.MEMBERS,
 )
-GATED = _reason("SchedulingGated", "gated: its scheduling gates are not lifted", "remove the gates", Lift.SPEC)
-BAD_SPEC = _reason("InvalidSpec", "{field}: {detail}", "correct the object", Lift.SPEC)
-TWO_GANGS = _reason(
+GATED = Reason(
+    "SchedulingGated", Nothing, "gated: its scheduling gates are not lifted", "remove the gates", Lift.SPEC
+)
+BAD_SPEC = Reason("InvalidSpec", Spec, "{field}: {detail}", "correct the object", Lift.SPEC)
+TWO_GANGS = Reason(
     "AmbiguousGang",
+    TwoGroups,
     "it belongs to {first} and to {second}, and can be in one group only",
     "leave one of the two out",
     Lift.SPEC,
 )
-TWO_QUEUES = _reason(
+TWO_QUEUES = Reason(
     "AmbiguousQueue",
+    TwoGroups,
     "it names {first} and {second}, and can be in one queue only",
     "leave one of the two out",
     Lift.SPEC,
 )
-NO_GANG = _reason("GroupMissing", "{group} does not exist", "create it", Lift.MEMBERS)
-GROUP_INCOMPLETE = _reason(
+GROUP_INCOMPLETE = Reason(
     "GangGroupIncomplete",
+    Partners,
     "it starts together with {awaited}, which cannot start yet",
     "see why those wait",
     Lift.ROOM,
 )
-NODE_OWNED = _reason("NodeOwned", "node(s) belonged to queue {queue}", "name that queue, or add nodes", Lift.NODES)
-GROUP_AWAITED = _reason(
-    "GroupAwaited", "{group} has not been made yet", "see whether podium's controllers run", Lift.MEMBERS
+NODE_OWNED = Reason(
+    "NodeOwned", QueueName, "node(s) belonged to queue {queue}", "name that queue, or add nodes", Lift.NODES
 )
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    """A reason with its facts."""
-
-    reason: Reason
-    facts: dict[str, object] = {}
-
-    @property
-    def code(self) -> str:
-        return self.reason.code
-
-    @property
-    def lift(self) -> Lift:
-        """What kind of event can lift it; what holds a gang up is what holds its task up."""
-        cause = self.facts.get("cause")
-        return cause.lift if isinstance(cause, Refusal) else self.reason.lift
-
-    def __str__(self) -> str:
-        return self.reason.sentence.format(**self.facts)
-
-
-def refuse(reason: Reason, **facts: object) -> Refusal:
-    return Refusal(reason, facts)
+NO_GANG = Reason("GroupMissing", Group, "{group} does not exist", "create it", Lift.MEMBERS)
+GROUP_AWAITED = Reason(
+    "GroupAwaited", Group, "{group} has not been made yet", "see whether podium's controllers run", Lift.MEMBERS
+)

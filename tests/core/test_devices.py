@@ -52,7 +52,8 @@ def test_two_halves_are_no_whole() -> None:
     world.run(PLAIN)
     assert places(world).keys() == {"left", "right"}
     assert why(world) == [
-        "0/1 nodes are available: 1 node(s) had too little free of their devices for 1 whole device"
+        "1 node matches, and has no place for it now; 0/1 nodes are available: "
+        "1 node(s) had too little free of their devices for 1 whole device"
     ]
 
 
@@ -81,7 +82,9 @@ def test_the_model_must_be_one_that_is_asked_for() -> None:
     ask(world, "never", 500, models=("H100",))
     world.run(PLAIN)
     assert places(world) == {"fits": ("b", (0,))}
-    assert why(world) == ["0/3 nodes are available: 3 node(s) had no 500/1000 of one device (H100)"]
+    assert why(world) == [
+        "no node matches; 0/3 nodes are available: 3 node(s) had no 500/1000 of one device (H100)"
+    ]
 
 
 def test_what_leaves_makes_room_for_a_promise_on_its_own_device() -> None:

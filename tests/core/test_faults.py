@@ -179,7 +179,7 @@ def test_an_action_that_fails_ends_and_the_next_begins_with_what_it_left(
     world.task("large", cpu=90_000)
     world.run(profile(["gang"], ["predicates"], actions="careless, enqueue, allocate"), failing=True)
     assert len(world.placed) == 4
-    assert world.refusal("large").startswith("0/1 nodes are available")
+    assert "needs 90 cpu, and the cluster has 10 in all" in world.refusal("large")
     assert failures(world) == [("action careless", "RuntimeError")]
 
 

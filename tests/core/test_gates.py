@@ -38,7 +38,7 @@ def test_a_queue_without_room_lifts_none_and_names_its_limit() -> None:
     world = small_queue()
     behind_gates(world, "g", 5, minimum=5)
     assert lifted(world) == []
-    assert "queue small would have 5 of cpu, its limit is 4" in world.refusal("g")
+    assert "queue small holds 4 of its capability of 4 cpu, and 1 more would be too much" in world.refusal("g")
 
 
 def test_what_was_let_through_counts_though_it_has_no_place() -> None:

@@ -41,7 +41,10 @@ def test_where_queues_of_a_tree_part() -> None:
 
 def test_families_of_queues_have_roots_of_their_own() -> None:
     ids = ["x/root", "x/q", "y/q", "y/root"]
-    tree = QueueTree({id: Queue(id, id[2:]) for id in ids} | {"x/sub": Queue("x/sub", "sub", parent="q")})
+    tree = QueueTree(
+        {id: Queue(id, id[2:], dialect=id[0]) for id in ids}
+        | {"x/sub": Queue("x/sub", "sub", parent="x/q", dialect="x")}
+    )
     assert tree.lines["x/sub"] == ("x/sub", "x/q", "x/root")
     assert tree.lines["y/q"] == ("y/q", "y/root")
     assert sorted(tree.roots) == ["x/root", "y/root"]

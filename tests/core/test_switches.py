@@ -173,8 +173,8 @@ def test_queues_that_have_enough() -> None:
         world.task("t", cpu=0, memory=0, more={"example.com/foo": 1})
         return run(world, "proportion", "enabledOverused", on).refusal("t")
 
-    assert "has used up its share" in refusals(True)
-    assert "has used up its share" not in refusals(False)
+    assert "queue q holds 0 of the 0 example.com/foo that the cluster has" in refusals(True)
+    assert "queue q" not in refusals(False)
 
 
 def starving(queue: str = "q", **victim: Any) -> World:

@@ -104,7 +104,10 @@ def test_a_gang_and_a_lone_pod_are_placed_and_one_that_is_too_large_waits() -> N
     assert condition["message"] == (
         "3/5 tasks in gang unschedulable: pod group is not ready, 5 Pending, 5 minAvailable; "
         "Pending: 2 Schedulable, 3 Unschedulable. "
-        "Origin reason is: 2 of 5 members could be placed; 0/2 nodes are available: 2 Insufficient cpu"
+        "Origin reason is: 5 members need 10 cpu, and the cluster has 8 in all: it can never start; "
+        "2 of 5 members could be placed; "
+        "needs 2 cpu on one node: 2 nodes match, the largest free block is 1 on n0; "
+        "0/2 nodes are available: 2 Insufficient cpu"
     )
 
 

@@ -21,7 +21,8 @@ from podium.kube.changes import Patch
 from podium.kube.patches import merge_patch
 from podium.kube.times import format_time
 from podium.kube.wire import PriorityClass
-from podium.reasons import GANG, NO_QUEUE, TOO_FEW, TOO_FEW_OF_ROLE, refuse
+from podium.numbers import Block, Cause, Places
+from podium.reasons import GANG, NO_QUEUE, NO_ROOM, TOO_FEW, TOO_FEW_OF_ROLE, UNPLACEABLE, Refusal, refuse
 from tests.dialects.objects import group, queue
 
 HIGH = msgspec.convert({"metadata": {"name": "high"}, "value": 9}, PriorityClass)
@@ -242,7 +243,8 @@ def written(patch: Patch | None, old: PodGroup) -> PodGroup:
 
 
 def test_a_gang_that_does_not_fit() -> None:
-    sentence = refuse(GANG, placed=1, need=3, cause="0/4 nodes are available")
+    full = Places(4, 4, (Cause(refuse(NO_ROOM, "cpu"), 4),), (Block("cpu", 2000, 500, "node-3", 4000, 16_000, 4),))
+    sentence = refuse(GANG, placed=1, need=3, cause=Refusal(UNPLACEABLE, full))
     made, old = gang(P, P, P, minimum=3), group("g", minMember=3)
     new = written(group_patch(old, made, Verdict(sentence, "t1"), "cycle-7", NOW), old)
     assert new.status.phase == "Inqueue"
@@ -252,7 +254,9 @@ def test_a_gang_that_does_not_fit() -> None:
     assert found.message == (
         "2/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable; "
         "Pending: 1 Schedulable, 2 Unschedulable. "
-        "Origin reason is p-1: 1 of 3 members could be placed; 0/4 nodes are available"
+        "Origin reason is p-1: 1 of 3 members could be placed; "
+        "needs 2 cpu on one node: 4 nodes match, the largest free block is 500m on node-3; "
+        "0/4 nodes are available: 4 Insufficient cpu"
     )
     assert group_patch(new, made, Verdict(sentence, "t1"), "cycle-8", NOW + 1) is None, "nothing is new"
 

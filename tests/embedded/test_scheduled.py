@@ -50,7 +50,10 @@ def test_who_fits_nowhere_is_told_why_and_waits(world: World) -> None:
     world.settle()
     told = condition(world.status(), "PodScheduled")
     assert (told["status"], told["reason"]) == ("False", "Unschedulable")
-    assert told["message"] == "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable"
+    assert told["message"] == (
+        "needs 6 cpu on one node: 1 node matches, the largest has 4: it can never start; "
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable"
+    )
     world.patch(NODES, "b", {"spec": {"unschedulable": None}})
     world.pass_seconds(1)
     assert node_of(world, "pod") == "b"

@@ -12,26 +12,46 @@ from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Gang, Phase, Queue
 from podium.engine.attention import PACE, PATROL, SLOWEST_PACE, Attention, Look, News
 from podium.kube.resources import PODS
-from podium.reasons import GANG, SELECTOR, TOO_FEW, UNPLACEABLE, Reason, refuse
+from podium.numbers import Cause, Total
+from podium.reasons import (
+    GANG,
+    NO_ROOM,
+    SELECTOR,
+    TOO_FEW,
+    TOO_LARGE,
+    UNPLACEABLE,
+    Lift,
+    Refusal,
+    both,
+    refuse,
+)
 from tests.engine.stage import Stage
 
 QUEUES = {"q": Queue("q"), "fifo": Queue("fifo", fifo=True)}
 
 
+def placeless(*causes: Refusal) -> Refusal:
+    """No node can take it, each for one of some causes."""
+    return refuse(UNPLACEABLE, len(causes), 1, tuple(Cause(cause, 1) for cause in causes))
+
+
+MISMATCH = refuse(SELECTOR)
+FULL = placeless(refuse(NO_ROOM, "cpu"))
+
+
 class Waiting:
     """Gangs, and an attention that has looked at all of them once."""
 
-    def __init__(self, **refusals: Reason | None) -> None:
+    def __init__(self, **refusals: Refusal | None) -> None:
         self.cluster = Cluster()
         self.cluster.queues = QUEUES
         for id in refusals:
             self.add(id)
         self.attention = Attention(period=1.0)
         self.look(0.0)
-        for id, reason in refusals.items():
-            if reason is not None:
-                facts = {"nodes": 1, "causes": "", "need": 1, "have": 0}
-                self.attention.heard([Refuse(id, refuse(reason, **facts))])
+        for id, refusal in refusals.items():
+            if refusal is not None:
+                self.attention.heard([Refuse(id, refusal)])
         self.attention.ended(self.gangs)
 
     @property
@@ -51,14 +71,14 @@ class Waiting:
 
 
 def test_nothing_happens_nothing_is_asked() -> None:
-    waiting = Waiting(a=UNPLACEABLE, b=None)
+    waiting = Waiting(a=FULL, b=None)
     assert waiting.look(1.0) is None
     assert waiting.attention.next_due(waiting=True) == PATROL
     assert waiting.attention.next_due(waiting=False) is None
 
 
 def test_a_new_gang_is_asked_alone() -> None:
-    waiting = Waiting(a=UNPLACEABLE, b=None)
+    waiting = Waiting(a=FULL, b=None)
     waiting.add("new")
     waiting.attention.news.add(News(gangs={"new"}))
     assert waiting.look(1.0) == {"new"}
@@ -68,44 +88,77 @@ def test_a_new_gang_is_asked_alone() -> None:
 @pytest.mark.parametrize(
     ("news", "asked"),
     [
-        (News(room=True), {"room", "silent"}),
-        (News(nodes=True), {"room", "silent", "labels"}),
+        (News(room=True), {"room", "silent", "mixed"}),
+        (News(nodes=True), {"room", "silent", "labels", "small", "mixed"}),
         (News(gangs={"members"}), {"members"}),
     ],
 )
 def test_only_news_that_can_lift_a_refusal_matter(news: News, asked: set[str]) -> None:
-    waiting = Waiting(room=UNPLACEABLE, silent=None, labels=SELECTOR, members=TOO_FEW)
+    waiting = Waiting(
+        room=FULL,
+        silent=None,
+        labels=placeless(MISMATCH),
+        small=placeless(MISMATCH, refuse(TOO_LARGE, "cpu")),
+        mixed=placeless(MISMATCH, refuse(NO_ROOM, "cpu")),
+        members=refuse(TOO_FEW, need=2, have=1),
+    )
     waiting.attention.news.add(news)
     assert waiting.look(1.0) == asked
 
 
-def test_a_gang_waits_for_what_its_task_waits_for() -> None:
-    task = refuse(SELECTOR)
-    assert refuse(GANG, placed=0, need=2, cause=task).lift is task.lift
+def test_a_gang_waits_for_what_its_tasks_wait_for() -> None:
+    assert refuse(GANG, placed=0, need=2, cause=placeless(MISMATCH)).lifts == {Lift.NODES}
+    assert refuse(GANG, placed=0, need=2, cause=FULL).lifts == {Lift.ROOM}
+    either = both(placeless(MISMATCH), FULL)
+    assert either is not None
+    assert either.lifts == {Lift.NODES, Lift.ROOM}
+    assert refuse(GANG, placed=1, need=2, cause=either).lifts == {Lift.NODES, Lift.ROOM}
+
+
+def test_a_gang_for_which_the_cluster_is_too_small_waits_for_nodes() -> None:
+    never = Total("gpu", members=10, need=80, total=64)
+    assert refuse(GANG, placed=8, need=10, cause=FULL, never=never).lifts == {Lift.NODES}
+
+
+def test_a_gang_that_is_refused_twice_in_a_turn_waits_for_either() -> None:
+    waiting = Waiting(a=placeless(MISMATCH))
+    waiting.attention.heard([Refuse("a", FULL)])
+    waiting.attention.news.add(News(room=True))
+    assert waiting.look(1.0) == {"a"}
+    waiting.attention.heard([Refuse("a", placeless(MISMATCH))])
+    waiting.attention.news.add(News(room=True))
+    assert waiting.look(2.0) == set()
+
+
+def test_what_was_bound_does_not_help_who_needs_another_node() -> None:
+    waiting = Waiting(a=placeless(MISMATCH), b=FULL)
+    waiting.attention.heard([Bind("t", "n", "other", 1)])
+    assert waiting.look(1.0) == {"b"}
+    assert waiting.look(1.0 + PATROL) == {"a", "b"}
 
 
 def test_what_is_bound_may_be_a_victim_later() -> None:
-    waiting = Waiting(a=UNPLACEABLE)
+    waiting = Waiting(a=FULL)
     waiting.attention.heard([Bind("t", "n", "other", 1)])
     assert waiting.look(0.5) is None
     assert waiting.look(1.0) == {"a"}
 
 
 def test_time_alone_is_looked_at_now_and_then() -> None:
-    waiting = Waiting(a=UNPLACEABLE)
+    waiting = Waiting(a=FULL)
     assert waiting.look(PATROL - 1) is None
     assert waiting.look(PATROL) == {"a"}
 
 
 def test_in_a_queue_that_serves_in_order_nobody_is_overtaken() -> None:
-    waiting = Waiting(fifo_first=UNPLACEABLE, a=UNPLACEABLE)
+    waiting = Waiting(fifo_first=FULL, a=FULL)
     waiting.add("fifo_second")
     waiting.attention.news.add(News(gangs={"fifo_second"}))
     assert waiting.look(1.0) == {"fifo_first", "fifo_second"}
 
 
 def test_a_gang_that_was_promised_places_is_there_to_defend_them() -> None:
-    waiting = Waiting(a=UNPLACEABLE, b=UNPLACEABLE)
+    waiting = Waiting(a=FULL, b=FULL)
     waiting.cluster.put_task(TaskFacts("t", "ns", "t", "a", nominated="n"))
     waiting.add("new")
     waiting.attention.news.add(News(gangs={"new"}))
@@ -122,7 +175,7 @@ def test_a_gang_that_was_let_in_is_asked_again() -> None:
 
 
 def test_many_gangs_are_looked_at_less_often() -> None:
-    waiting = Waiting(**dict.fromkeys((f"g{number}" for number in range(1000)), UNPLACEABLE))
+    waiting = Waiting(**dict.fromkeys((f"g{number}" for number in range(1000)), FULL))
     waiting.attention.news.add(News(room=True))
     assert waiting.look(0.1) is None
     assert len(waiting.look(0.5) or ()) == 1000

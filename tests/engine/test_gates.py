@@ -58,7 +58,9 @@ def test_quota_first_then_nodes() -> None:
     assert scheduled(stage, "first")["reason"] == "Unschedulable", "and a node would help"
     assert stage.get(PODS, "second")["spec"]["schedulingGates"] == [{"name": GATE}]
     assert scheduled(stage, "second")["reason"] == "SchedulingGated"
-    assert scheduled(stage, "second")["message"] == "queue small would have 2 of cpu, its limit is 1"
+    assert scheduled(stage, "second")["message"] == (
+        "queue small holds 1 of its capability of 1 cpu, and 1 more would be too much"
+    )
     stage.node("n")
     stage.settle()
     assert stage.placed == {"first": "n"}

@@ -164,6 +164,7 @@ class Cluster:
         gang.together = facts.together
         gang.longest_wait = facts.longest_wait
         gang.size = facts.size
+        gang.queue_name = facts.queue_name
         gang.fault = facts.fault
         gang.profile = facts.profile
         return gang

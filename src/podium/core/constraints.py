@@ -11,6 +11,8 @@ from enum import Enum
 
 import msgspec
 
+from podium.numbers import WHOLE as WHOLE
+
 
 class Requirement(msgspec.Struct, frozen=True):
     """One condition on a label: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
@@ -115,21 +117,12 @@ class Attachment(msgspec.Struct, frozen=True):
     handle: str = ""
 
 
-# The parts that a device is divided into.
-WHOLE = 1000
-
-
 class DeviceRequest(msgspec.Struct, frozen=True):
     """A share of one device, in thousandths, or some whole ones; of certain models, or of any."""
 
     count: int = 1
     share: int = WHOLE
     models: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        what = f"{self.count} whole" if self.share == WHOLE else f"{self.share}/{WHOLE} of one"
-        models = f" ({'|'.join(self.models)})" if self.models else ""
-        return f"{what} device{'s' if self.count > 1 else ''}{models}"
 
 
 class Constraints(msgspec.Struct, frozen=True, cache_hash=True):

@@ -1,17 +1,46 @@
-"""Why a task finds no place: which filter took how many nodes, and what the rest lack."""
+"""Why a task finds no place: which filter took how many nodes, what the rest lack, and where the most is free.
+
+Nodes are taken out in the order in which they could be won back: first those that no free room brings back (not
+ready, labels, taints, too small), then those that are kept out by who is on them, then those without room.  So the
+events that can help are those of the causes that are told.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import nsmallest
 
 import numpy as np
+from numpy.typing import NDArray
 
-from podium.core.model import Task
-from podium.reasons import DEVICE_MODEL, DEVICE_ROOM, NO_NODES, UNPLACEABLE, Refusal, refuse
+from podium.core.model import Gang, Queue, State, Task, TaskClass
+from podium.core.plugin import Plugin
+from podium.core.resources import CPU, MEMORY, PODS
+from podium.core.session import Session
+from podium.core.shares import Sharing, Standing
+from podium.numbers import Block, Bound, Cause, Places, QueueUse, Total
+from podium.reasons import (
+    DEVICE_MODEL,
+    DEVICE_ROOM,
+    FILTERED,
+    GANG,
+    NO_NODES,
+    NO_ROOM,
+    NOT_READY,
+    QUEUE_OVERUSED,
+    QUEUE_STOPPED,
+    TOO_LARGE,
+    UNPLACEABLE,
+    Lift,
+    Refusal,
+    refuse,
+)
 
-if TYPE_CHECKING:
-    from podium.core.session import Session
+Mask = NDArray[np.bool_]
+
+
+_FOR_GOOD = frozenset({Lift.NODES})
 
 
 def diagnose(session: Session, task: Task) -> Refusal:
@@ -19,39 +48,192 @@ def diagnose(session: Session, task: Task) -> Refusal:
     candidates = session.candidates(task)
     if candidates.refusal is not None:
         return candidates.refusal
-    nodes = session.cluster.nodes
-    if not len(nodes):
+    if not len(session.cluster.nodes):
         return refuse(NO_NODES)
-    causes: Counter[str] = Counter()
-    live = nodes.live[: nodes.count]
-    left = live.copy()
-    wanted = task.cls.constraints.devices
-    if wanted is not None:
-        unsuitable = left & ~nodes.devices.admitted(wanted, nodes.count)
-        if np.any(unsuitable):
-            causes[str(refuse(DEVICE_MODEL, wanted=wanted))] += int(np.count_nonzero(unsuitable))
-            left &= ~unsuitable
-    for plugin in session.node_hooks("refusals", task):
-        for refusal, rows in plugin.refusals(task):
-            taken = int(np.count_nonzero(left & rows))
-            if taken:
-                causes[str(refusal)] += taken
-                left &= ~rows
-    unexplained = int(np.count_nonzero(left & ~candidates.static))
-    if unexplained:
-        causes["node(s) were filtered out"] += unexplained
-    idle = nodes.idle()
-    open_rows = candidates.static & left
-    for column, amount in task.cls.request.pairs:
-        short = int(np.count_nonzero(open_rows & (idle[:, column] < amount)))
-        if short:
-            causes[f"Insufficient {session.cluster.dimensions.names[column]}"] += short
-    if wanted is not None:
-        short = int(np.count_nonzero(open_rows & ~nodes.devices.roomy(wanted, nodes.count)))
-        if short:
-            causes[str(refuse(DEVICE_ROOM, wanted=wanted))] += short
-    missing = len(nodes) - int(np.count_nonzero(live))
-    if missing:
-        causes["node(s) were not ready"] += missing
-    listed = ", ".join(f"{count} {cause}" for cause, count in sorted(causes.items(), key=lambda item: item[0]))
-    return refuse(UNPLACEABLE, nodes=len(nodes), causes=listed or "all of them were refused")
+    return Refusal(UNPLACEABLE, _Funnel(session, task, candidates.static).places())
+
+
+class _Funnel:
+    """The nodes that are left, from filter to filter."""
+
+    def __init__(self, session: Session, task: Task, static: Mask) -> None:
+        self._session = session
+        self._nodes = session.cluster.nodes
+        self._task = task
+        self._static = static
+        self._left: Mask = self._nodes.live[: self._nodes.count].copy()
+        names = session.cluster.dimensions.names
+        self._pairs = sorted(task.cls.request.pairs, key=lambda pair: _rarity(names, pair[0]))
+        self._causes: Counter[Refusal] = Counter()
+        self._columns: dict[int, NDArray[np.int64]] = {}
+
+    def places(self) -> Places:
+        nodes, wanted = self._nodes, self._task.cls.constraints.devices
+        absent = len(nodes) - int(np.count_nonzero(self._left))
+        if absent:
+            self._causes[refuse(NOT_READY)] = absent
+        told = [(refusal, rows) for plugin in self._asked() for refusal, rows in plugin.refusals(self._task)]
+        if wanted is not None:
+            model = refuse(DEVICE_MODEL, wanted.count, wanted.share, wanted.models)
+            self._take(model, ~nodes.devices.admitted(wanted, nodes.count))
+        for refusal, rows in told:
+            if refusal.reason.lifts == _FOR_GOOD:
+                self._take(refusal, rows)
+        matching = self._left & self._static
+        too_small: Mask = np.zeros(nodes.count, dtype=bool)
+        for column, amount in self._pairs:
+            small = matching & (nodes.allocatable[: nodes.count, column] < amount)
+            self._count(refuse(TOO_LARGE, self._name(column)), small)
+            too_small |= small
+        self._left &= ~too_small
+        for refusal, rows in told:
+            if refusal.reason.lifts != _FOR_GOOD:
+                self._take(refusal, rows)
+        self._take(refuse(FILTERED), ~self._static)
+        full: Mask = np.zeros(nodes.count, dtype=bool)
+        for column, amount in self._pairs:
+            short = self._left & (self._free(column) < amount)
+            self._count(refuse(NO_ROOM, self._name(column)), short)
+            full |= short
+        if wanted is not None:
+            short = self._left & ~nodes.devices.roomy(wanted, nodes.count)
+            self._count(refuse(DEVICE_ROOM, wanted.count, wanted.share, wanted.models), short)
+            full |= short
+        # One for whom no filter has a word: a plugin was asked about it by itself.
+        self._count(refuse(FILTERED), self._left & ~full)
+        causes = sorted(self._causes.items(), key=lambda each: (-each[1], str(each[0])))
+        return Places(
+            len(nodes),
+            int(np.count_nonzero(matching)),
+            tuple(Cause(refusal, count) for refusal, count in causes),
+            tuple(self._blocks(matching)),
+        )
+
+    def _asked(self) -> list[Plugin]:
+        return self._session.node_hooks("refusals", self._task)
+
+    def _take(self, refusal: Refusal, rows: Mask) -> None:
+        """Counts nodes that are out, and takes them out."""
+        self._count(refusal, self._left & rows)
+        self._left &= ~rows
+
+    def _count(self, refusal: Refusal, rows: Mask) -> None:
+        count = int(np.count_nonzero(rows))
+        if count:
+            self._causes[refusal] += count
+
+    def _name(self, column: int) -> str:
+        return self._session.cluster.dimensions.names[column]
+
+    def _free(self, column: int) -> NDArray[np.int64]:
+        """What is free of one resource and promised to nobody, by row."""
+        found = self._columns.get(column)
+        if found is None:
+            idle, later = self._nodes.idle([column]), self._nodes.future_idle([column])
+            found = self._columns[column] = np.minimum(idle, later)[:, 0]
+        return found
+
+    def _blocks(self, matching: Mask) -> Iterator[Block]:
+        """The resources of which matching nodes are short: the one that most of them lack first."""
+        rows = np.flatnonzero(matching)
+        if not len(rows):
+            return
+        nodes, found = self._nodes, []
+        for column, amount in self._pairs:
+            free = np.maximum(self._free(column)[rows], 0)
+            short = int(np.count_nonzero(free < amount))
+            if short:
+                most = int(free.max())
+                roomy = rows[free == most]
+                where = nodes.name(int(roomy[np.argmin(nodes.order()[roomy])]))
+                largest = int(nodes.allocatable[rows, column].max())
+                total = int(self._session.total[column]) if column < len(self._session.total) else 0
+                found.append(Block(self._name(column), amount, most, where, largest, total, short))
+        yield from sorted(found, key=lambda block: -block.nodes)
+
+
+def queue_refusal(session: Session, queue: Queue, task: Task) -> Refusal:
+    """The refusal of a task that its queue may not take.
+
+    Where nothing binds the queue but the size of the cluster, the nodes have more to say than the queue.
+    """
+    refusal = session.allocatable(queue, task)
+    if refusal is None:
+        return overuse(session, queue)([task])  # whoever leaves no room without saying why is not asked for ever
+    use = refusal.numbers
+    if isinstance(use, QueueUse) and use.bound is Bound.CLUSTER and not session.candidates(task).choose([task]):
+        return diagnose(session, task)
+    return refusal
+
+
+def overuse(session: Session, queue: Queue) -> Callable[[Iterable[Task]], Refusal]:
+    """Why a queue that has used up its share gets nothing, for whoever is next in it with some tasks.
+
+    It is told in the resource that they ask for and of which the queue holds the largest part of its share.
+    """
+    standing = _standing(session, queue)
+    if standing is None:
+        return lambda tasks: refuse(QUEUE_STOPPED, queue.name)
+    names, known = session.cluster.dimensions.names, dict[TaskClass | None, Refusal]()
+
+    def told(tasks: Iterable[Task]) -> Refusal:
+        first = min(tasks, key=lambda task: (task.name, task.id), default=None)
+        cls = first.cls if first is not None else None
+        if cls not in known:
+            asked = {column: amount for column, amount in cls.request.pairs if column != PODS} if cls else {}
+            columns = [column for column in asked or (CPU,) if column < len(standing.held)]
+            column = min(columns, key=lambda each: (-standing.part(each), _rarity(names, each)), default=CPU)
+            whole = float(session.total[column])
+            use = standing.use(queue, names[column], column, asked.get(column, 0), whole)
+            known[cls] = Refusal(QUEUE_OVERUSED, use)
+        return known[cls]
+
+    return told
+
+
+def _rarity(names: Sequence[str], column: int) -> tuple[bool, str]:
+    """Of two resources that are equally short, the one that fewer nodes have is told; columns have no order."""
+    return column in (CPU, MEMORY, PODS), names[column]
+
+
+def _standing(session: Session, queue: Queue) -> Standing | None:
+    """How a queue stands in the eyes of the plugin that says when it has enough, if that plugin says so."""
+    for plugin in (plugin for tier in session.tiers("overused") for plugin in tier):
+        if isinstance(plugin, Sharing):
+            try:
+                return plugin.standing(queue)
+            except Exception as error:
+                session.blame(error)
+    return None
+
+
+def gang_refusal(session: Session, gang: Gang, placed: int, cause: Refusal) -> Refusal:
+    """What a gang is told when so many of its tasks could be placed; a lone task is not told of members."""
+    if gang.minimum > 1 or len(gang.tasks) > 1:
+        return refuse(GANG, placed=placed, need=gang.minimum, cause=cause, never=_too_large(session, gang))
+    return cause
+
+
+def _too_large(session: Session, gang: Gang) -> Total | None:
+    """Of which resource the members that are missing ask for more than the whole cluster has.
+
+    At least so many as the shortfall says must be placed together, and at least the smallest of those that wait.
+    """
+    missing = session.shortfall(gang)
+    if missing < 2:
+        return None
+    waiting = [
+        task
+        for task in gang.tasks.values()
+        if task.state is State.PENDING and not task.gated and not task.best_effort
+    ]
+    names, total, classes = session.cluster.dimensions.names, session.total, {task.cls for task in waiting}
+    columns = {column for cls in classes for column, _ in cls.request.pairs if column < len(total)}
+    for column in sorted(columns, key=lambda each: _rarity(names, each)):
+        if len(classes) == 1:
+            need = waiting[0].cls.request.amount(column) * min(missing, len(waiting))
+        else:
+            need = sum(nsmallest(missing, (task.cls.request.amount(column) for task in waiting)))
+        if need > total[column]:
+            return Total(names[column], min(missing, len(waiting)), need, int(total[column]))
+    return None

@@ -60,4 +60,5 @@ class GangFacts(msgspec.Struct, frozen=True):
     together: tuple[str, ...] = ()
     longest_wait: float | None = None
     size: Size | None = None
+    queue_name: str = ""  # as its users call it, whether it exists or not
     fault: Refusal | None = None

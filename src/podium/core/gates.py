@@ -86,9 +86,9 @@ class _Limits:
                 limit = self._limits[each.id] = capability_of(self._session, each)
             used = self._used.get(each.id)
             for column, amount in task.cls.request.pairs:
-                use = amount + (used[column] if used is not None else 0)
-                if use > limit[column]:
-                    return over_limit(each, names, column, use, limit[column])
+                holds = float(used[column]) if used is not None else 0.0
+                if holds + amount > limit[column]:
+                    return over_limit(each, names[column], amount, holds, float(limit[column]))
         return None
 
     def count(self, queue: str, task: Task, sign: int) -> None:

@@ -237,6 +237,7 @@ class Gang:
         self.together: tuple[str, ...] = ()  # the ids of the gangs that start with it
         self.longest_wait: float | None = None  # in seconds, after which it is to be let in
         self.size: Size | None = None  # of an elastic one: see `decisions.Resize`
+        self.queue_name = ""  # as its users call it
         self.fault: Refusal | None = None  # why it can never be scheduled as it is
         self.profile = ""  # whose gang it is: only that profile decides on it
         self.tasks: dict[str, Task] = {}

@@ -36,7 +36,7 @@ _LATER_PLUGINS = frozenset(
     }
 )
 # What a profile and a tier may say.
-_KEYS = ("actions", "tiers", "configurations", "minRuntime", "quotaGate")
+_KEYS = ("actions", "tiers", "configurations", "minRuntime", "period", "quotaGate")
 _TIER_KEYS = ("plugins",)
 _ACTION_KEYS = ("name", "arguments")
 

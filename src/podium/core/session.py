@@ -82,7 +82,7 @@ class Session(Panel):
             if gang.queue in self.queues:
                 self.own.append(gang)
             else:
-                self.refuse(gang, refuse(NO_QUEUE, queue=gang.queue.partition("/")[2] or gang.queue))
+                self.refuse(gang, refuse(NO_QUEUE, queue=gang.queue_name or gang.queue))
         self._profile = profile
         self._open_plugins()
         self._listeners = self._all("on_allocate")

@@ -8,6 +8,7 @@ itself and everything above it, and what a gang takes counts for its whole line.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 from podium.core.accounts import Account, Sums
 from podium.core.model import Gang, Queue, Task, TaskClass
 from podium.core.plugin import Placed
-from podium.core.resources import CPU, LIMIT, MEMORY, PODS, Request, shown
+from podium.core.resources import CPU, LIMIT, MEMORY, PODS, Request
 from podium.core.session import Session
-from podium.reasons import QUEUE_LIMIT, Refusal, refuse
+from podium.numbers import Bound, QueueUse
+from podium.reasons import QUEUE_LIMIT, QUEUE_OVERUSED, Refusal
 
 Amounts = NDArray[np.float64]
 Lines = Mapping[str, Sequence[str]]
@@ -39,13 +41,32 @@ def dominant(held: Amounts, whole: Amounts) -> float:
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """How a queue stands in the eyes of the plugin that shares the cluster out: for metrics."""
+    """How a queue stands in the eyes of the plugin that shares the cluster out: for metrics and refusals."""
 
     held: Amounts
     deserved: Amounts
     limit: Amounts
     share: float
     overused: bool
+    weight: int = 0  # of the sum of the weights that count, where shares go by weight
+    weights: int = 0
+
+    def part(self, column: int) -> float:
+        """How much of its share of one resource it holds."""
+        return float(self.held[column] / max(self.deserved[column], 1))
+
+    def use(self, queue: Queue, resource: str, column: int, need: float, whole: float) -> QueueUse:
+        """Its share in one resource, of which the cluster has so much, for somebody who needs more."""
+        holds, share = float(self.held[column]), float(self.deserved[column])
+        bound = Bound.CLUSTER if share >= whole - TOLERANCE else Bound.SHARE
+        return QueueUse(called(queue), resource, need, holds, share, bound, self.weight, self.weights)
+
+
+@runtime_checkable
+class Sharing(Protocol):
+    """A plugin that shares the cluster out between queues."""
+
+    def standing(self, queue: Queue) -> Standing: ...
 
 
 class Ledger:
@@ -183,10 +204,31 @@ def how_many(request: Request, held: Amounts, limit: Amounts, count: int) -> int
     return count
 
 
-def over_limit(queue: Queue, names: Sequence[str], column: int, use: float, limit: float) -> Refusal:
-    name = names[column]
-    told = {"use": shown(name, use), "limit": shown(name, limit)}
-    return refuse(QUEUE_LIMIT, queue=queue.name or queue.id, resource=name, **told)
+def over_limit(
+    queue: Queue,
+    resource: str,
+    need: float,
+    holds: float,
+    limit: float,
+    bound: Bound = Bound.CAPABILITY,
+    weight: int = 0,
+    weights: int = 0,
+) -> Refusal:
+    """The refusal of a task that would bring a queue above a limit, or above its share."""
+    use = QueueUse(called(queue), resource, need, holds, limit, bound, weight, weights)
+    return Refusal(QUEUE_OVERUSED if bound is Bound.SHARE else QUEUE_LIMIT, use)
+
+
+def called(queue: Queue) -> str:
+    """The name that users know a queue by; "" for what stands for those who are in none."""
+    return queue.name or queue.id if queue.id else ""
+
+
+def binding(limit: float, capability: float, whole: float) -> Bound:
+    """What makes a queue's limit what it is."""
+    if capability <= limit + TOLERANCE:
+        return Bound.CAPABILITY
+    return Bound.CLUSTER if limit >= whole - TOLERANCE else Bound.LIMIT
 
 
 # --- numbers of queues and gangs as vectors ----------------------------------------------------------------------

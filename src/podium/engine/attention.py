@@ -1,8 +1,10 @@
 """Whom a turn looks at, and when the next turn is due.
 
 Most of what waits goes on waiting: a gang that found no place will find none until something happens that can help
-it.  So a turn looks at what is new, and at the gangs whose refusal the news can lift; it looks at everything only
-when room came free.  Ten thousand stuck pods cost nothing while nothing happens, and do not hold up a new one.
+it.  So a turn looks at what is new, and at the gangs whose refusal the news can lift: for each there is the set of
+events that can lift any cause of its refusal.  One for which no node matches, or none is large enough, is not
+asked because room came free.  Ten thousand stuck pods cost nothing while nothing happens, and do not hold up a new
+one.
 
 Two things can help that are no event of their own, and are worth a look at everything now and then: what has been
 bound since may be a victim, or a neighbour that a pod wants to be near; and time.
@@ -44,8 +46,8 @@ PACE_PER_GANG = 0.0005
 SLOWEST_PACE = 1.0
 # How long time alone may change an answer unseen.
 PATROL = 30.0
-# What is lifted by room alone.
-_ROOM = (Lift.ROOM, Lift.QUEUE)
+# Who waits for nothing else needs room, as long as nodes stay as they are.
+_ROOM = frozenset({Lift.ROOM, Lift.QUEUE, Lift.NODES})
 
 
 class News(msgspec.Struct):
@@ -69,6 +71,7 @@ class Look(Enum):
     NOTHING = "there is no turn"
     SOME = "what is new"
     ALL = "everything that the news can help"
+    GROWTH = "everything that can do with what was bound: a victim, or a neighbour"
     PATROL = "everything"
 
 
@@ -81,7 +84,9 @@ class Attention:
         self._patrol = patrol
         self._least = pace
         self.news = News(nodes=True)
-        self._stuck: dict[str, Lift | None] = {}  # None: it was asked, and nobody said why not
+        # By gang the events that can lift what it was refused for; None: it was asked, and nobody said why not.
+        self._stuck: dict[str, frozenset[Lift] | None] = {}
+        self._refused: set[str] = set()  # in this turn
         self._last = float("-inf")
         self._last_full = float("-inf")
         self._pace = pace
@@ -99,7 +104,7 @@ class Attention:
         if (news.room or news.nodes) and now >= self._last_full + self._pace:
             return Look.ALL
         if news.growth and waiting and now >= self._last_full + max(self._period, self._pace):
-            return Look.PATROL
+            return Look.GROWTH
         if waiting and now >= self._last_full + self._patrol:
             return Look.PATROL
         if news.gangs and now >= self._last + self._least:
@@ -136,10 +141,12 @@ class Attention:
             self._pace = min(SLOWEST_PACE, max(self._least, PACE_PER_GANG * len(gangs)))
         for id in (self._stuck.keys() & new) | (self._stuck.keys() - gangs.keys()):
             del self._stuck[id]
-        lifted = {lift for lift in (None, *Lift) if _helps(look, news, lift)}
-        spared = {id for id, lift in self._stuck.items() if lift not in lifted}
+        self._refused.clear()
+        helped = _helped(look, news)
+        spared = {id for id, lifts in self._stuck.items() if not _asks(lifts, helped)}
         if look is Look.ALL and not news.nodes and prospects is not None:
-            spared |= prospects.without({id for id, lift in self._stuck.items() if lift in _ROOM})
+            waiting = (id for id, lifts in self._stuck.items() if lifts is not None and lifts <= _ROOM)
+            spared |= prospects.without(set(waiting) - spared)
         spared -= promised
         in_order = {queue.id for queue in cluster.queues.values() if queue.fifo}
         return {id for id in spared if gangs[id].queue not in in_order} if in_order else spared
@@ -151,7 +158,7 @@ class Attention:
                 case GangPhase():
                     self.news.gangs.add(decision.gang)  # the actions before may want to look again
                 case Refuse():
-                    self._stuck[decision.gang] = decision.refusal.lift
+                    self._note(decision.gang, decision.refusal.lifts)
                     self.news.gangs.discard(decision.gang)
                 case Bind():
                     self.news.growth = True
@@ -173,6 +180,12 @@ class Attention:
                 case _:
                     assert_never(decision)
 
+    def _note(self, gang: str, lifts: frozenset[Lift]) -> None:
+        """Why a gang was refused; if it was in this turn already, for something else, either may be lifted."""
+        known = self._stuck.get(gang)
+        self._stuck[gang] = lifts | known if known is not None and gang in self._refused else lifts
+        self._refused.add(gang)
+
     def ended(self, asked: Iterable[str]) -> None:
         """A turn ends: whoever was asked and still waits is stuck."""
         for id in asked:
@@ -180,7 +193,14 @@ class Attention:
                 self._stuck.setdefault(id, None)
 
 
-def _helps(look: Look, news: News, lift: Lift | None) -> bool:
-    if look is Look.SOME or lift in (Lift.MEMBERS, Lift.SPEC):
-        return False
-    return look is Look.PATROL or news.nodes or lift is not Lift.NODES
+def _helped(look: Look, news: News) -> frozenset[Lift]:
+    """The refusals that a look is for.  What lacks members, or is wrong itself, is looked at when it changes."""
+    if look is Look.SOME:
+        return frozenset()
+    everything = frozenset({Lift.ROOM, Lift.QUEUE, Lift.TIME, Lift.NODES})
+    return everything if look is Look.PATROL or news.nodes else everything - {Lift.NODES}
+
+
+def _asks(lifts: frozenset[Lift] | None, helped: frozenset[Lift]) -> bool:
+    """Whether a gang is asked again; of one that was refused without a reason nobody knows what helps it."""
+    return bool(helped) if lifts is None else not lifts.isdisjoint(helped)

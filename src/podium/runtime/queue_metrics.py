@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Protocol, runtime_checkable
 
 from prometheus_client.core import Metric
 
@@ -12,19 +11,12 @@ from podium.core import shares
 from podium.core.accounts import Account
 from podium.core.model import Phase, Queue
 from podium.core.resources import CPU, MEMORY, PODS
-from podium.core.shares import Standing
+from podium.core.shares import Sharing, Standing
 from podium.engine.world import World
 from podium.runtime.measuring import Stopwatch
 from podium.runtime.prometheus import gauge
 
 Amounts = Mapping[int, float]  # by column
-
-
-@runtime_checkable
-class Sharing(Protocol):
-    """A plugin that shares the cluster out between queues."""
-
-    def standing(self, queue: Queue) -> Standing: ...
 
 
 def queue_metrics(world: World, watch: Stopwatch) -> Iterator[Metric]:

@@ -95,7 +95,7 @@ class Follower:
         for line in lines:
             if line.started >= 0:
                 line.duration = (line.ended if line.ended >= 0 else cluster.elapsed) - line.started
-        weights = {queue.id.rpartition("/")[2]: queue.weight for queue in cluster.world.cluster.queues.values()}
+        weights = {queue.name: queue.weight for queue in cluster.world.cluster.queues.values()}
         over = all(line.ended >= 0 for line in lines if line.started >= 0)
         return Play(
             nodes=len(self.ledger.nodes),
@@ -215,19 +215,24 @@ class Follower:
         gang = self._cluster.world.cluster.gangs.get(group.gang)
         if gang is None:
             return
-        group.line.queue = gang.queue.rpartition("/")[2]
+        group.line.queue = self._queue_of(gang)
         if not gang.id.startswith("pod/"):
             group.line.name = self._name(gang)
 
     def _name(self, gang: Gang) -> str:
         return _named(gang.namespace, self._made_for.get(gang.name, gang.name))
 
+    def _queue_of(self, gang: Gang) -> str:
+        """The name of its queue; one that does not exist goes by what the gang calls it."""
+        queue = self._cluster.world.cluster.queues.get(gang.queue)
+        return queue.name if queue is not None and queue.id else gang.queue_name
+
     def _never_let(self, gang: Gang) -> None:
         """A job that waits for its turn to this day."""
         arrival = max(0.0, self._cluster.elapsed - (self._cluster.now - gang.created))
-        queue = gang.queue.rpartition("/")[2]
         self.ledger.wished(_least(gang), arrival)
-        self.ledger.jobs.append(LedgerJob(self._name(gang), queue, gang.minimum, _least(gang), arrival))
+        name, queue = self._name(gang), self._queue_of(gang)
+        self.ledger.jobs.append(LedgerJob(name, queue, gang.minimum, _least(gang), arrival))
 
     def _amount(self, pod: Pod, task: Task | None) -> Amount:
         if task is None:

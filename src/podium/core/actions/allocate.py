@@ -26,14 +26,14 @@ from podium.core import quorum
 from podium.core.action import Action
 from podium.core.actions.by_group import fill_by_group
 from podium.core.actions.common import KEEP_ANSWERS
-from podium.core.actions.hopeless import Hopeless, told
+from podium.core.actions.hopeless import Hopeless
 from podium.core.actions.line import Line
 from podium.core.decisions import GangPhase
-from podium.core.diagnosis import diagnose
+from podium.core.diagnosis import diagnose, gang_refusal, overuse, queue_refusal
 from podium.core.model import Gang, Mode, Phase, Queue, State, Task
 from podium.core.session import Session
 from podium.core.statement import Statement
-from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, QUEUE_BLOCKED, QUEUE_OVERUSED, Refusal, refuse
+from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, QUEUE_BLOCKED, Refusal, both, refuse
 
 
 class Outcome(Enum):
@@ -70,8 +70,9 @@ class Allocate(Action):
         tried: set[str] = set()  # with another one that it starts with
         while (queue := line.next_queue()) is not None:
             if session.overused(queue):
+                why = overuse(session, queue)
                 for gang in line.drop_queue(queue):
-                    session.refuse(gang, refuse(QUEUE_OVERUSED, queue=queue.name))
+                    session.refuse(gang, why(_placeable(gang)))
                 continue
             gang = line.pop(queue)
             if gang.id in tried:
@@ -132,7 +133,7 @@ class Allocate(Action):
         for each in tries:
             refusal = each.refusal or _why_not(session, each.gang, unit)
             if refusal is not None:
-                session.refuse(each.gang, told(each.gang, each.placed, refusal))
+                session.refuse(each.gang, gang_refusal(session, each.gang, each.placed, refusal))
         return outcome
 
     def _try(self, session: Session, gang: Gang, waiting: dict[str, deque[Task]]) -> Attempt:
@@ -187,7 +188,7 @@ class Allocate(Action):
             for _ in range(placed):
                 tasks.popleft()
             if cause is not None:
-                refusal = refusal or cause
+                refusal = both(refusal, cause)
                 if session.keep_answers:
                     _drop_like(session, tasks, batch[0])
                 else:
@@ -202,8 +203,7 @@ class Allocate(Action):
         """Places as many of some equal tasks as it can: how many, and why not more."""
         room = session.headroom(queue, batch)
         if room == 0:
-            # Whoever leaves no room without saying why must not be asked for ever.
-            return 0, session.allocatable(queue, batch[0]) or refuse(QUEUE_OVERUSED, queue=queue.name)
+            return 0, queue_refusal(session, queue, batch[0])
         candidates = session.candidates(batch[0])
         first = batch[0]
         if first.nominated >= 0 and candidates.fits(first, first.nominated):
@@ -250,7 +250,7 @@ def _why_not(session: Session, gang: Gang, unit: Sequence[Gang]) -> Refusal | No
     if held:
         return refuse(MEMBERS_HELD, count=held)
     awaited = quorum.unsatisfied_partners(gang, session.cluster.gangs.get)
-    return refuse(GROUP_INCOMPLETE, awaited=", ".join(awaited)) if awaited else None
+    return refuse(GROUP_INCOMPLETE, awaited=tuple(awaited)) if awaited else None
 
 
 def _check_reserved(session: Session, gang: Gang, refusal: Refusal | None) -> None:

@@ -15,7 +15,7 @@ from podium.core.model import Gang, SubGroupPolicy, Task
 from podium.core.session import Session
 from podium.core.statement import Statement
 from podium.core.subgroups import SubGroup
-from podium.reasons import Refusal
+from podium.reasons import Refusal, both
 
 
 class Fill(Protocol):
@@ -46,7 +46,7 @@ def fill_by_group(
         mark = statement.checkpoint()
         members = lines[group.id]
         cause = fill(members, partial(session.sub_shortfall, group), partial(session.sub_ready, group))
-        refusal = refusal or cause
+        refusal = both(refusal, cause)
         if statement.checkpoint() == mark:
             continue
         if not session.sub_ready(group) and not session.sub_pipelined(group):

@@ -12,7 +12,6 @@ from podium.core.actions.line import Line
 from podium.core.arguments import Argument
 from podium.core.decisions import GangPhase
 from podium.core.model import Gang, Phase
-from podium.core.resources import shown
 from podium.core.session import Session
 from podium.core.shares import minimum_of
 from podium.reasons import ADMISSION_FULL, NOT_ADMITTED, QUEUE_BLOCKED, QUEUE_CLOSED, Refusal, refuse
@@ -63,6 +62,6 @@ def _why_not(session: Session, gang: Gang) -> Refusal:
     free = np.maximum(session.total - used, 0)
     for column in np.flatnonzero(wanted > free):
         name = session.cluster.dimensions.names[column]
-        need, have = (shown(name, float(amounts[column])) for amounts in (wanted, free))
-        return refuse(NOT_ADMITTED, resource=name, need=need, have=have)
+        need, have, total = (float(amounts[column]) for amounts in (wanted, free, session.total))
+        return refuse(NOT_ADMITTED, resource=name, need=need, free=have, total=total)
     return refuse(ADMISSION_FULL, queue=queue.name or queue.id)

@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from podium.core import quorum
+from podium.core.diagnosis import gang_refusal
 from podium.core.model import Gang, State, Task
 from podium.core.paths import BATCH
 from podium.core.session import Session
-from podium.reasons import GANG, QUEUE_LIMIT, UNPLACEABLE, Refusal, refuse
+from podium.reasons import QUEUE_LIMIT, QUEUE_OVERUSED, UNPLACEABLE, Refusal
+
+_LASTING = (UNPLACEABLE, QUEUE_LIMIT, QUEUE_OVERUSED)
 
 
 class Hopeless:
@@ -29,7 +32,7 @@ class Hopeless:
     def learn(self, gang: Gang, places: int, cause: Refusal) -> None:
         """A gang found so many places, with everything that others hold left to them, and not one more."""
         first = _only_kind(gang)
-        if first is None or cause.reason not in (UNPLACEABLE, QUEUE_LIMIT):
+        if first is None or cause.reason not in _LASTING:
             return
         if self._session.candidates(first, refresh=False).path[0] == BATCH:
             self._places[self._key(first)] = (places, cause)
@@ -45,17 +48,10 @@ class Hopeless:
         if known is None or known[0] >= quorum.to_place(gang):
             return None
         places, cause = known
-        return told(gang, gang.ready + places, cause)
+        return gang_refusal(self._session, gang, gang.ready + places, cause)
 
     def _key(self, task: Task) -> Hashable:
         return task.gang.queue, self._session.kind(task)
-
-
-def told(gang: Gang, placed: int, cause: Refusal) -> Refusal:
-    """What a gang is told when so many of its tasks could be placed; a lone task is not told of members."""
-    if gang.minimum > 1 or len(gang.tasks) > 1:
-        return refuse(GANG, placed=placed, need=gang.minimum, cause=cause)
-    return cause
 
 
 def _only_kind(gang: Gang) -> Task | None:

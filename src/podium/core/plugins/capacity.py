@@ -23,7 +23,18 @@ from podium.core.plugins.queue_tree import QueueTree
 from podium.core.plugins.quotas import flat_quotas, tree_quotas
 from podium.core.resources import PODS
 from podium.core.session import Session
-from podium.core.shares import TOLERANCE, Admissions, Amounts, Ledger, Standing, how_many, over, over_limit
+from podium.core.shares import (
+    TOLERANCE,
+    Admissions,
+    Amounts,
+    Ledger,
+    Standing,
+    binding,
+    capability_of,
+    how_many,
+    over,
+    over_limit,
+)
 from podium.reasons import NOT_LEAF, QUEUE_CLOSED, Refusal, refuse
 
 _NO_DRA = "pods with resourceClaims are refused: devices are asked for by resource name"
@@ -79,8 +90,10 @@ class Capacity(Plugin):
             held, limit = self._ledger.queues[id], self._limits[id]
             column = over(request, held, limit)
             if column is not None:
-                use = held[column] + request.amount(column)
-                return over_limit(self._queue(id), self._names, column, use, limit[column])
+                most, whole = float(limit[column]), float(self._ledger.total[column])
+                kind = binding(most, float(capability_of(self._session, self._queue(id))[column]), whole)
+                need, holds = request.amount(column), float(held[column])
+                return over_limit(self._queue(id), self._names[column], need, holds, most, kind)
         return None
 
     def headroom(self, queue: Queue, cls: TaskClass, count: int) -> int:

@@ -106,9 +106,9 @@ class Predicates(Plugin):
     def pre_predicate(self, task: Task) -> Refusal | None:
         wanted = task.cls.constraints
         if wanted.device_claims:
-            return refuse(DEVICE_CLAIM, claims=", ".join(wanted.device_claims))
+            return refuse(DEVICE_CLAIM, claims=wanted.device_claims)
         if wanted.unbound and self._volume_binding:
-            return refuse(UNBOUND_VOLUME, claims=", ".join(wanted.unbound))
+            return refuse(UNBOUND_VOLUME, claims=wanted.unbound)
         return None
 
     # --- properties of nodes -----------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Predicates(Plugin):
         if self._affinity and (wanted.selector or wanted.required is not None):
             yield refuse(SELECTOR), lambda: selected(properties, wanted)
         if self._taints:
-            yield refuse(TAINT, taint=""), lambda: tolerated(properties, wanted)
+            yield refuse(TAINT, key=""), lambda: tolerated(properties, wanted)
         if self._volume_binding and wanted.claims:
             yield refuse(VOLUME_REACH), lambda: _reached(properties, wanted)
         if self._volume_zone and wanted.zones:
@@ -209,8 +209,8 @@ class Predicates(Plugin):
             else:
                 yield refusal, ~passing()
         if self._ports and wanted.ports:
-            ports = ", ".join(str(port.number) for port in wanted.ports)
-            yield refuse(PORT, port=ports), self._taken(task.cls, later=False)
+            ports = tuple(port.number for port in wanted.ports)
+            yield refuse(PORT, ports=ports), self._taken(task.cls, later=False)
         if self._volume_limits and wanted.attachments:
             everything = np.arange(self._properties.count, dtype=np.int64)
             yield refuse(VOLUME_LIMIT), ~self._attachments.room(wanted.attachments, everything, 0)
@@ -255,7 +255,7 @@ def _untolerated(properties: Properties, wanted: Constraints) -> Iterator[tuple[
     for number, shade in enumerate(properties.shades):
         taint = _blocking(shade, wanted)
         if taint is not None:
-            yield refuse(TAINT, taint=f"{{{taint.key}: {taint.value}}}"), properties.shade_of == number
+            yield refuse(TAINT, taint.key, taint.value), properties.shade_of == number
 
 
 def _reached(properties: Properties, wanted: Constraints) -> Mask:

@@ -3,7 +3,7 @@
 What each queue deserves is found by filling: what is left is split by weight among the queues that want more, each
 takes no more than it can use, and the rest is split again.
 
-Shares are among the queues of one API family.  Pods of others (those without a queue, for one) take from them what
+Shares are among the queues of one dialect.  Pods of others (those without a queue, for one) take from them what
 they hold, and nothing for what they merely wait for: they may wait for ever.
 """
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from podium.core.model import Gang, Queue, Task, TaskClass
 from podium.core.plugin import Placed, Plugin, Vote
-from podium.core.plugins.queue_tree import family_of
 from podium.core.resources import PODS
 from podium.core.session import Session
 from podium.core.shares import (
@@ -24,6 +23,7 @@ from podium.core.shares import (
     Amounts,
     Ledger,
     Standing,
+    binding,
     capability_of,
     dominant,
     how_many,
@@ -32,6 +32,7 @@ from podium.core.shares import (
     real_limit,
     vector_of,
 )
+from podium.numbers import Bound
 from podium.reasons import QUEUE_CLOSED, Refusal, refuse
 
 
@@ -46,6 +47,7 @@ class Proportion(Plugin):
         self._ledger = Ledger(session)
         queues = session.queues
         capability = {id: capability_of(session, queue) for id, queue in queues.items()}
+        self._capability = capability
         guarantee = {
             id: np.minimum(vector_of(session, queue.guarantee), capability[id]) for id, queue in queues.items()
         }
@@ -55,11 +57,21 @@ class Proportion(Plugin):
         }
         requests = _requests(self._ledger)
         self._deserved: dict[str, Amounts] = {}
-        for family, left in _by_family(session, self._ledger).items():
-            ids = [id for id in queues if family_of(id) == family]
+        for dialect, left in _by_dialect(session, self._ledger).items():
+            ids = [id for id, queue in queues.items() if queue.dialect == dialect]
             self._deserved |= _fill(session, ids, left, self._limits, requests, guarantee)
+        accounts = session.cluster.accounts.queues
+        self._weights = {
+            id: max(1, queue.weight) for id, queue in queues.items() if id in accounts and accounts[id].gangs
+        }
         self._bounds = {id: _bound(self._deserved[id], self._limits[id]) for id in queues}
         self._admissions = Admissions(session, self._ledger)
+
+    def _all_weights(self, queue: str) -> int:
+        """The sum of all weights that a queue's own is compared with."""
+        queues = self._session.queues
+        own = queues[queue].dialect
+        return sum(weight for id, weight in self._weights.items() if queues[id].dialect == own)
 
     def on_allocate(self, placed: Placed) -> None:
         self._ledger.add(placed, 1)
@@ -87,6 +99,8 @@ class Proportion(Plugin):
             self._limits[id],
             self._share(queue),
             self.overused(queue),
+            self._weights.get(id, 0),
+            self._all_weights(id),
         )
 
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
@@ -96,7 +110,13 @@ class Proportion(Plugin):
         column = over(request, held, bound)
         if column is None:
             return None
-        return over_limit(queue, self._names, column, held[column] + request.amount(column), bound[column])
+        limit, most = float(bound[column]), float(self._limits[queue.id][column])
+        kind = Bound.SHARE
+        if limit >= most - TOLERANCE:
+            kind = binding(most, float(self._capability[queue.id][column]), float(self._ledger.total[column]))
+        weight, weights = self._weights.get(queue.id, 0), self._all_weights(queue.id)
+        need = request.amount(column)
+        return over_limit(queue, self._names[column], need, float(held[column]), limit, kind, weight, weights)
 
     def headroom(self, queue: Queue, cls: TaskClass, count: int) -> int:
         if not queue.open:
@@ -139,16 +159,17 @@ def _requests(ledger: Ledger) -> dict[str, Amounts]:
     return {id: held + waiting[id] for id, held in ledger.queues.items()}
 
 
-def _by_family(session: Session, ledger: Ledger) -> dict[str, Amounts]:
-    """What the others leave of the whole to each family of queues."""
-    held = {family_of(id): np.zeros(ledger.width) for id in session.queues}
+def _by_dialect(session: Session, ledger: Ledger) -> dict[str, Amounts]:
+    """What the others leave of the whole to the queues of each dialect."""
+    held = {queue.dialect: np.zeros(ledger.width) for queue in session.queues.values()}
     for id, account in session.cluster.accounts.queues.items():
-        family = held.setdefault(family_of(id), np.zeros(ledger.width))
+        queue = session.queues.get(id)
+        own = held.setdefault(queue.dialect if queue is not None else "", np.zeros(ledger.width))
         for column, amount in account.held.items():
             if column < ledger.width:
-                family[column] += amount
+                own[column] += amount
     everything = sum(held.values(), np.zeros(ledger.width))
-    return {family: np.maximum(ledger.total - (everything - own), 0) for family, own in held.items()}
+    return {dialect: np.maximum(ledger.total - (everything - own), 0) for dialect, own in held.items()}
 
 
 def _fill(
@@ -159,7 +180,7 @@ def _fill(
     requests: dict[str, Amounts],
     guarantees: dict[str, Amounts],
 ) -> dict[str, Amounts]:
-    """What each of some queues deserves.  One without gangs has no part in it, but its guarantee is kept."""
+    """What each of some queues deserves.  One without gangs has no part in it, but keeps its guarantee."""
     accounts = session.cluster.accounts.queues
     deserved = {id: np.zeros(len(total)) for id in ids}
     weight = {id: max(1, session.queues[id].weight) for id in ids}

@@ -1,8 +1,8 @@
 """The tree of queues, made of what each queue says of its parent.
 
 What they say need not hold together: a parent may be missing, and queues may be below each other in a circle.  The
-tree is one all the same, and what was wrong is told.  A queue without a parent hangs below the root of its family,
-which are the queues whose ids agree up to the last slash; a root that nobody has made is imagined.
+tree is one all the same, and what was wrong is reported.  A queue without a parent hangs below the root of its
+dialect; a root that nobody has made is imagined.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class QueueTree:
         self.faults: list[tuple[str, Refusal]] = []
         self.queues = dict(queues)
         self._parents: dict[str, str] = {}
+        self._roots = {queue.dialect: queue.id for queue in queues.values() if (queue.name or queue.id) == ROOT}
         for id in sorted(queues):
             self._hang(queues[id])
         self._cut_cycles()
@@ -65,22 +66,22 @@ class QueueTree:
     # --- making a tree of it -----------------------------------------------------------------------------------
 
     def _hang(self, queue: Queue) -> None:
-        if _is_root(queue):
+        if self._roots.get(queue.dialect) == queue.id:
             return
         named = queue.parent
+        if named in self.queues and named:
+            self._parents[queue.id] = named
+            return
         if named:
-            for candidate in (named, family_of(queue.id) + named):
-                if candidate in self.queues:
-                    self._parents[queue.id] = candidate
-                    return
             fault = refuse(QUEUE_PARENT_MISSING, queue=queue.name or queue.id, parent=named)
             self.faults.append((queue.id, fault))
         self._parents[queue.id] = self._root_of(queue)
 
     def _root_of(self, queue: Queue) -> str:
-        root = family_of(queue.id) + ROOT
-        if root not in self.queues:
-            self.queues[root] = Queue(root, ROOT)
+        root = self._roots.get(queue.dialect)
+        if root is None:
+            root = self._roots[queue.dialect] = f"{queue.dialect}/{ROOT}" if queue.dialect else ROOT
+            self.queues[root] = Queue(root, ROOT, dialect=queue.dialect)
         return root
 
     def _cut_cycles(self) -> None:
@@ -108,13 +109,3 @@ class QueueTree:
             id = self._parents[id]
             found.append(id)
         return found
-
-
-def _is_root(queue: Queue) -> bool:
-    return queue.id == family_of(queue.id) + ROOT
-
-
-def family_of(id: str) -> str:
-    """The API family that a queue belongs to: the part of its id before its name, with the slash."""
-    head, slash, _ = id.rpartition("/")
-    return head + slash

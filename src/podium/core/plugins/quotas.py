@@ -21,7 +21,8 @@ from podium.core.plugins.queue_tree import QueueTree
 from podium.core.resources import CPU, MEMORY
 from podium.core.session import Session
 from podium.core.shares import TOLERANCE, Amounts, capability_of, real_limit, vector_of
-from podium.reasons import QUEUE_GUARANTEE, QUEUE_NEGATIVE, QUEUE_PROMISES, Reason, refuse
+from podium.numbers import QueuePromise
+from podium.reasons import QUEUE_GUARANTEE, QUEUE_NEGATIVE, QUEUE_PROMISES, Reason, Refusal, refuse
 
 
 class Quota(msgspec.Struct):
@@ -100,17 +101,12 @@ def _guarantee(session: Session, queue: Queue, most: Amounts) -> Amounts:
     return result
 
 
-def _check_promise(session: Session, queue: Queue, reason: Reason, promised: Amounts, limit: Amounts) -> None:
+def _check_promise(session: Session, queue: Queue, reason: Reason[...], promised: Amounts, limit: Amounts) -> None:
     """Reports every resource of which more is promised than there may be."""
     for column in np.flatnonzero(promised > limit + TOLERANCE).tolist():
-        fault = refuse(
-            reason,
-            queue=queue.name or queue.id,
-            resource=session.cluster.dimensions.names[column],
-            guarantee=int(promised[column]),
-            limit=int(limit[column]),
-        )
-        session.report(queue.id, fault)
+        name = session.cluster.dimensions.names[column]
+        wrong = QueuePromise(queue.name or queue.id, name, int(promised[column]), int(limit[column]))
+        session.report(queue.id, Refusal(reason, wrong))
 
 
 def _check_signs(session: Session, queue: Queue) -> None:

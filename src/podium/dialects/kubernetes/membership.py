@@ -29,9 +29,10 @@ class Membership(msgspec.Struct, frozen=True):
 
 
 class QueueMark(msgspec.Struct, frozen=True):
-    """The queue that an object names: its id in the core, and what people call it."""
+    """The queue that an object names: its id in the core, its name, and what people call it."""
 
     id: str
+    name: str
     called: str
 
 

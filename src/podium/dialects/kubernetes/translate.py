@@ -127,6 +127,7 @@ class PodReader:
             namespace=metadata.namespace,
             name=metadata.name,
             queue=named or self._queues.get(profile, ""),
+            queue_name=queue.name if queue is not None else "",
             priority=priority,
             created=created,
             phase=Phase.INQUEUE,

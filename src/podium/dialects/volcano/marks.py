@@ -49,7 +49,7 @@ def _member(namespace: str, name: str, role: str, *, awaited: bool = False) -> M
 def _queue(obj: Object) -> QueueMark | None:
     marks = obj.metadata.annotations
     name = marks.get(QUEUE_NAME) if marks else None
-    return QueueMark(queue_id(name), f"queue {name} of Volcano") if name else None
+    return QueueMark(queue_id(name), name, f"queue {name} of Volcano") if name else None
 
 
 def _priority(pod: Pod) -> int | None:

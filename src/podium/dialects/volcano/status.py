@@ -19,7 +19,8 @@ from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.dialects.volcano.translate import PHASE_NAMES
 from podium.kube.changes import Patch
 from podium.kube.times import format_time, parse_time
-from podium.reasons import GANG, TOO_FEW, TOO_FEW_GROUPS, TOO_FEW_OF_ROLE
+from podium.numbers import Incomplete
+from podium.reasons import TOO_FEW, TOO_FEW_GROUPS, TOO_FEW_OF_ROLE
 
 Document = dict[str, Any]
 
@@ -111,8 +112,8 @@ def _unschedulable(gang: Gang, verdict: Verdict | None) -> types.PodGroupConditi
     refusal = verdict.refusal if verdict is not None else None
     culprit = gang.tasks.get(verdict.task) if verdict is not None else None
     placed = 0
-    if refusal is not None and refusal.reason == GANG:
-        placed = int(str(refusal.facts.get("placed", 0)))
+    if refusal is not None and isinstance(refusal.numbers, Incomplete):
+        placed = refusal.numbers.placed
     counts = {state.name.capitalize(): count for state in State if (count := gang.counts[state])}
     pending = gang.counts[State.PENDING]
     able = min(placed, pending)

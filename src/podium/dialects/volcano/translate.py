@@ -72,6 +72,7 @@ def read_group(group: types.PodGroup, priorities: Priorities) -> tuple[GangFacts
         namespace=group.namespace,
         name=group.name,
         queue=queue_id(spec.queue or DEFAULT_QUEUE),
+        queue_name=spec.queue or DEFAULT_QUEUE,
         minimum=max(0, spec.min_member),
         minimum_by_role=roles,
         minimum_resources=needs,

@@ -1,0 +1,398 @@
+"""What refusals are about: names and numbers, a struct for each shape, and how they are written.
+
+Places      a task that finds no node: which nodes are out for what, and the largest free block
+QueueUse    a queue that may not take more: what it holds, and of what
+Members     a gang with too few members, in all or of a role
+Incomplete  a gang of which some could be placed: how many, and why not the next one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from podium.refusal import Lift, Numbers, Refusal
+
+WHOLE = 1000  # thousandths of a device
+
+
+class Nothing(Numbers, frozen=True):
+    """The reason says it all."""
+
+
+class Says(Numbers, frozen=True):
+    """What a plugin says in its own words."""
+
+    MOVING = ("message",)
+
+    plugin: str
+    message: str
+
+
+class Broken(Numbers, frozen=True):
+    """A plugin or an action that raised an exception."""
+
+    MOVING = ("error",)
+
+    who: str
+    error: str
+
+
+class Resource(Numbers, frozen=True):
+    resource: str
+
+
+class TaintKey(Numbers, frozen=True):
+    key: str
+    value: str = ""
+
+    def words(self) -> dict[str, Any]:
+        return {"taint": f"{{{self.key}: {self.value}}}"}
+
+
+class Ports(Numbers, frozen=True):
+    ports: tuple[int, ...]
+
+    def words(self) -> dict[str, Any]:
+        return {"port": ", ".join(map(str, self.ports))}
+
+
+class Claims(Numbers, frozen=True):
+    claims: tuple[str, ...]
+
+    def words(self) -> dict[str, Any]:
+        return {"claims": ", ".join(self.claims)}
+
+
+class VolumeWait(Numbers, frozen=True):
+    MOVING = ("node", "detail")
+
+    claim: str
+    node: str
+    detail: str
+
+
+class DevicesWanted(Numbers, frozen=True):
+    """Some whole devices, or a share of one in thousandths; of certain models, or of any."""
+
+    count: int
+    share: int
+    models: tuple[str, ...]
+
+    def words(self) -> dict[str, Any]:
+        what = f"{self.count} whole" if self.share == WHOLE else f"{self.share}/{WHOLE} of one"
+        models = f" ({'|'.join(self.models)})" if self.models else ""
+        return {"wanted": f"{what} device{'s' if self.count > 1 else ''}{models}"}
+
+
+class Spec(Numbers, frozen=True):
+    """A field that cannot be worked with."""
+
+    MOVING = ("detail",)
+
+    field: str
+    detail: str
+
+
+class TwoGroups(Numbers, frozen=True):
+    first: str
+    second: str
+
+
+class Group(Numbers, frozen=True):
+    group: str
+
+
+class Members(Numbers, frozen=True):
+    """How many members a gang needs and has; of a role, or in sub-groups of a policy."""
+
+    need: int
+    have: int
+    role: str = ""
+    policy: str = ""
+
+
+class Count(Numbers, frozen=True):
+    count: int
+
+
+# --- queues ----------------------------------------------------------------------------------------------------
+
+
+class Bound(Enum):
+    """What keeps a queue from taking more."""
+
+    SHARE = "share"  # by weight among the queues that want something
+    CAPABILITY = "capability"  # its own number
+    LIMIT = "limit"  # what the queues above it, and guarantees of others, leave it
+    CLUSTER = "cluster"  # there is no more
+
+
+class QueueName(Numbers, frozen=True):
+    queue: str
+
+
+class QueueUse(Numbers, frozen=True):
+    """A queue's arithmetic in one resource: it holds so much of so much, and somebody needs more.
+
+    `weight` of the sum of all `weights` that count is how its share was found; zero if it was not.
+    """
+
+    queue: str  # "" for pods that are in none
+    resource: str
+    need: float
+    holds: float
+    limit: float
+    bound: Bound = Bound.CAPABILITY
+    weight: int = 0
+    weights: int = 0
+
+    def words(self) -> dict[str, Any]:
+        who, its = (f"queue {self.queue} holds", "its") if self.queue else ("pods without a queue hold", "their")
+        limit, holds, need = (shown(self.resource, each) for each in (self.limit, self.holds, self.need))
+        if self.bound is Bound.CLUSTER:
+            use = f"{who} {holds} of the {limit} {self.resource} that the cluster has"
+        else:
+            use = f"{who} {holds} of {its} {self.bound.value} of {limit} {self.resource}"
+        if self.bound is Bound.SHARE and self.weights:
+            use += f" (weight {self.weight} of {self.weights})"
+        return {"use": use, "need": need}
+
+    def shape(self) -> Hashable:
+        return self.queue, self.resource, self.bound
+
+
+class Ahead(Numbers, frozen=True):
+    """A queue that serves strictly in order, and who is before."""
+
+    queue: str
+    gang: str
+
+
+class Admission(Numbers, frozen=True):
+    """What a gang needs at least before it is let in, and what is free of all there is."""
+
+    resource: str
+    need: float
+    free: float
+    total: float
+
+    def words(self) -> dict[str, Any]:
+        amounts = {"need": self.need, "free": self.free, "total": self.total}
+        words = {name: shown(self.resource, amount) for name, amount in amounts.items()}
+        return {"resource": self.resource, **words}
+
+
+class QuotaUse(Numbers, frozen=True):
+    """A ResourceQuota: what it allows, and what is used or has been let in already."""
+
+    quota: str
+    resource: str
+    need: int
+    used: int
+    hard: int
+
+    def words(self) -> dict[str, Any]:
+        name = self.resource.removeprefix("requests.").removeprefix("limits.")
+        amounts = {"need": self.need, "used": self.used, "hard": self.hard}
+        return {
+            "quota": self.quota,
+            "resource": self.resource,
+            **{key: shown(name, amount) for key, amount in amounts.items()},
+        }
+
+
+class QueueParent(Numbers, frozen=True):
+    queue: str
+    parent: str
+
+
+class QueueCycle(Numbers, frozen=True):
+    queue: str
+    cycle: str
+    cut: str
+
+
+class QueueAmount(Numbers, frozen=True):
+    """An amount of a queue that cannot be meant, and what was made of it."""
+
+    queue: str
+    field: str
+    resource: str
+    amount: int
+    taken: str
+
+
+class QueuePromise(Numbers, frozen=True):
+    """More is guaranteed than there may be."""
+
+    queue: str
+    resource: str
+    guarantee: int
+    limit: int
+
+
+# --- nodes and gangs -------------------------------------------------------------------------------------------
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """Why some nodes are out."""
+
+    refusal: Refusal
+    nodes: int
+
+
+class Block(msgspec.Struct, frozen=True):
+    """One resource of which matching nodes are short: the largest free block, and the largest that could be."""
+
+    resource: str
+    need: int
+    free: int
+    node: str  # where the largest free block is
+    largest: int  # of all that one matching node has
+    total: int  # in the whole cluster
+    nodes: int  # how many of the nodes that match are short of it
+
+    @property
+    def never(self) -> bool:
+        """Whether no matching node is large enough, were it empty."""
+        return self.need > self.largest
+
+
+class Places(Numbers, frozen=True):
+    """Which nodes are out for what; `matching` are those that only room keeps out.  `short`: worst first."""
+
+    nodes: int
+    matching: int
+    causes: tuple[Cause, ...] = ()
+    short: tuple[Block, ...] = ()
+
+    @property
+    def never(self) -> Block | None:
+        """What no matching node has enough of, were it empty."""
+        return next((block for block in self.short if block.never), None)
+
+    def lifts(self, own: frozenset[Lift]) -> frozenset[Lift]:
+        found: frozenset[Lift] = frozenset()
+        return found.union(*(cause.refusal.lifts for cause in self.causes)) or own
+
+    def shape(self) -> Hashable:
+        if self.short:
+            return tuple(block.resource for block in self.short[:1]), self.never is not None
+        return tuple(cause.refusal.shape for cause in self.causes)
+
+    def words(self) -> dict[str, Any]:
+        counts: dict[str, int] = {}
+        for cause in self.causes:
+            counts[str(cause.refusal)] = counts.get(str(cause.refusal), 0) + cause.nodes
+        listed = ", ".join(f"{count} {cause}" for cause, count in sorted(counts.items()))
+        return {"summary": self._summary(), "nodes": self.nodes, "causes": listed or "all of them were refused"}
+
+    def _summary(self) -> str:
+        match = "1 node matches" if self.matching == 1 else f"{self.matching} nodes match"
+        if not self.matching:
+            return "no node matches"
+        if not self.short:
+            return f"{match}, and {'has no place' if self.matching == 1 else 'none has a place'} for it now"
+        block = self.never or self.short[0]
+        need = f"needs {shown(block.resource, block.need)} {block.resource}"
+        if block.never and block.need > block.total:
+            return f"{need}, and the cluster has {shown(block.resource, block.total)} in all: it can never start"
+        if block.never:
+            most = shown(block.resource, block.largest)
+            return f"{need} on one node: {match}, the largest has {most}: it can never start"
+        if block.free < block.need:
+            free = shown(block.resource, block.free)
+            return f"{need} on one node: {match}, the largest free block is {free} on {block.node}"
+        needs = " and ".join(f"{shown(each.resource, each.need)} {each.resource}" for each in self.short)
+        return f"needs {needs} on one node: {match}, and none has all of it free at once"
+
+
+class Total(msgspec.Struct, frozen=True):
+    """What the members without which a gang does not start ask for together, and what the cluster has."""
+
+    resource: str
+    members: int
+    need: int
+    total: int
+
+
+class Incomplete(Numbers, frozen=True):
+    """A gang of which some could be placed, and why not more; `never` if the cluster is too small for it."""
+
+    placed: int
+    need: int
+    cause: Refusal
+    never: Total | None = None
+
+    def lifts(self, own: frozenset[Lift]) -> frozenset[Lift]:
+        """What holds a gang up is what holds its tasks up; one for which the cluster is too small needs nodes."""
+        return self.cause.lifts if self.never is None else frozenset({Lift.NODES})
+
+    def shape(self) -> Hashable:
+        return self.cause.shape, None if self.never is None else self.never.resource
+
+    def words(self) -> dict[str, Any]:
+        never = ""
+        if self.never is not None:
+            name = self.never.resource
+            need, total = shown(name, self.never.need), shown(name, self.never.total)
+            never = (
+                f"{self.never.members} members need {need} {name}, and the cluster has {total} in all: "
+                "it can never start; "
+            )
+        return {"never": never, "placed": self.placed, "need": self.need, "cause": self.cause}
+
+
+# --- amounts ---------------------------------------------------------------------------------------------------
+
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
+
+
+def shown(name: str, amount: float) -> str:
+    """An amount as people write it: cores, bytes with a suffix, or a count."""
+    whole = int(amount)
+    if name == "cpu":
+        return str(whole // 1000) if whole % 1000 == 0 else f"{whole}m"
+    if name not in ("memory", "ephemeral-storage") and not name.startswith("hugepages-"):
+        return str(whole)
+    value, step = float(whole), 0
+    while abs(value) >= 1024 and step < len(_BINARY) - 1:
+        value, step = value / 1024, step + 1
+    return f"{value:.4g}{_BINARY[step]}"
+
+
+class HalfBound(Numbers, frozen=True):
+    """A gang of which some members are bound, and why the others are not."""
+
+    bound: int
+    need: int
+    cause: Refusal
+
+    def lifts(self, own: frozenset[Lift]) -> frozenset[Lift]:
+        return self.cause.lifts
+
+    def shape(self) -> Hashable:
+        return self.cause.shape
+
+
+class BindAnswer(Numbers, frozen=True):
+    """A bind that the API server refused, and what it said."""
+
+    MOVING = ("pod", "node")
+
+    pod: str
+    node: str
+    detail: str
+
+
+class Partners(Numbers, frozen=True):
+    """The gangs that start together with one and cannot yet."""
+
+    awaited: tuple[str, ...]
+
+    def words(self) -> dict[str, Any]:
+        return {"awaited": ", ".join(self.awaited)}
