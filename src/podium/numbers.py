@@ -181,9 +181,10 @@ class Admission(Numbers, frozen=True):
     total: float
 
     def words(self) -> dict[str, Any]:
-        amounts = {"need": self.need, "free": self.free, "total": self.total}
-        words = {name: shown(self.resource, amount) for name, amount in amounts.items()}
-        return {"resource": self.resource, **words}
+        need, free, total = (shown(self.resource, each) for each in (self.need, self.free, self.total))
+        never = self.need > self.total
+        room = f"the cluster has {total} in all: it can never start" if never else f"{free} of {total} are free"
+        return {"need": f"{need} {self.resource}", "room": room}
 
 
 class QuotaUse(Numbers, frozen=True):
@@ -396,3 +397,12 @@ class Partners(Numbers, frozen=True):
 
     def words(self) -> dict[str, Any]:
         return {"awaited": ", ".join(self.awaited)}
+
+
+class HeldPlace(Numbers, frozen=True):
+    """A place that is held for a gang which is not whole yet."""
+
+    node: str
+    gang: str
+    placed: int
+    need: int

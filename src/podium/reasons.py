@@ -17,6 +17,7 @@ from podium.numbers import (
     DevicesWanted,
     Group,
     HalfBound,
+    HeldPlace,
     Incomplete,
     Members,
     Nothing,
@@ -325,6 +326,13 @@ HALF_BOUND = Reason(
     "make room for the others, or delete the pods",
     Lift.ROOM,
 )
+HELD = Reason(
+    "WaitingForGang",
+    HeldPlace,
+    "held on {node} for gang {gang}: {placed} of {need}",
+    "see why the others wait",
+    Lift.ROOM,
+)
 BIND_REFUSED = Reason(
     "BindRefused",
     BindAnswer,
@@ -335,7 +343,7 @@ BIND_REFUSED = Reason(
 NOT_ADMITTED = Reason(
     "NotAdmitted",
     Admission,
-    "not admitted: it needs at least {need} {resource}, and {free} of {total} are free",
+    "not admitted: it needs at least {need}, and {room}",
     "wait for room, or lower the minimum",
     Lift.ROOM,
     Lift.QUEUE,

@@ -22,7 +22,17 @@ from podium.kube.patches import merge_patch
 from podium.kube.times import format_time
 from podium.kube.wire import PriorityClass
 from podium.numbers import Block, Cause, Places
-from podium.reasons import GANG, NO_QUEUE, NO_ROOM, TOO_FEW, TOO_FEW_OF_ROLE, UNPLACEABLE, Refusal, refuse
+from podium.reasons import (
+    GANG,
+    NO_NODES,
+    NO_QUEUE,
+    NO_ROOM,
+    TOO_FEW,
+    TOO_FEW_OF_ROLE,
+    UNPLACEABLE,
+    Refusal,
+    refuse,
+)
 from tests.dialects.objects import group, queue
 
 HIGH = msgspec.convert({"metadata": {"name": "high"}, "value": 9}, PriorityClass)
@@ -308,18 +318,16 @@ def test_roles_make_a_gang_incomplete() -> None:
     assert written(group_patch(old, made, None, "1", NOW), old).status.phase == "Running", "above the minimum"
 
 
-def test_numbers_alone_are_told_once_a_minute() -> None:
-    def patch(old: PodGroup, free: str, now: float) -> Patch | None:
-        cause = refuse(GANG, placed=0, need=2, cause=f"insufficient memory: needs 5Gi, at most {free} free")
-        return group_patch(old, gang(P, P), Verdict(cause), "c", now)
+def test_a_refusal_that_was_told_with_other_numbers_is_not_written_again() -> None:
+    def patch(old: PodGroup, have: int, *, repeated: bool) -> Patch | None:
+        verdict = Verdict(refuse(GANG, placed=have, need=2, cause=refuse(NO_NODES)), repeated=repeated)
+        return group_patch(old, gang(P, P), verdict, "c", NOW + 30)
 
     old = group("g", minMember=2)
-    old = written(patch(old, "3Gi", NOW), old)
-    assert patch(old, "1.5Gi", NOW + 30) is None
-    later = written(patch(old, "1.5Gi", NOW + 61), old)
-    assert "1.5Gi" in (later.status.conditions or [])[0].message
-    other = group_patch(old, gang(P, P), Verdict(refuse(NO_QUEUE, queue="q")), "c", NOW + 30)
-    assert other is not None, "another cause is told at once"
+    old = written(patch(old, 0, repeated=False), old)
+    assert patch(old, 1, repeated=True) is None
+    later = written(patch(old, 1, repeated=False), old)
+    assert "1 of 2 members" in (later.status.conditions or [])[0].message
 
 
 def test_what_a_queue_holds() -> None:

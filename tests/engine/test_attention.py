@@ -11,7 +11,8 @@ from podium.core.decisions import Bind, GangPhase, Refuse
 from podium.core.facts import GangFacts, TaskFacts
 from podium.core.model import Gang, Phase, Queue
 from podium.engine.attention import PACE, PATROL, SLOWEST_PACE, Attention, Look, News
-from podium.kube.resources import PODS
+from podium.kube.resources import NODES, PODS
+from podium.kube.transport import MERGE_PATCH
 from podium.numbers import Cause, Total
 from podium.reasons import (
     GANG,
@@ -182,6 +183,46 @@ def test_many_gangs_are_looked_at_less_often() -> None:
     assert waiting.attention.next_due(waiting=True) is not None
     waiting.attention.news.add(News(room=True))
     assert len(waiting.look(0.5 + SLOWEST_PACE) or ()) == 1000
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_selector_that_matches_nothing_is_not_tried_again_because_room_came_free(full: bool) -> None:
+    """Whether the cluster was full when they came or not: the next one that fits takes the room, and nobody else
+    is asked."""
+    stage = Stage()
+    stage.node("n", cpu="4")
+    stage.pod("old", cpu="4" if full else "2", schedulerName="default-scheduler")
+    stage.settle()
+    for number in range(50):
+        stage.pod(f"stuck-{number}", schedulerName="default-scheduler", nodeSelector={"disk": "ssd"})
+    stage.pod("next", cpu="4", schedulerName="default-scheduler")
+    stage.settle()
+    refused = stage.scheduler.tally.refusals.copy()
+    stage.server.ok("DELETE", PODS.path("default", "old"), {"gracePeriodSeconds": 0})
+    stage.settle()
+    assert stage.placed == {"next": "n"}
+    assert stage.scheduler.tally.refusals == refused, "nobody was asked in vain"
+    stage.server.ok("PATCH", NODES.path("", "n"), {"metadata": {"labels": {"disk": "ssd"}}}, media=MERGE_PATCH)
+    stage.server.ok("DELETE", PODS.path("default", "next"), {"gracePeriodSeconds": 0})
+    stage.settle()
+    assert len(stage.placed) == 4, "and when the label comes they are"
+
+
+def test_members_that_can_go_are_not_held_up_by_those_that_never_can() -> None:
+    """Two of three are enough, and one of the three fits nowhere: room is what the gang waits for."""
+    stage = Stage()
+    stage.node("n", cpu="4")
+    stage.pod("old", cpu="4", schedulerName="default-scheduler")
+    stage.settle()
+    stage.group("g", 2)
+    stage.pod("g-0", group="g", nodeSelector={"disk": "ssd"})
+    stage.pod("g-1", group="g")
+    stage.pod("g-2", group="g")
+    stage.settle()
+    assert stage.placed == {"old": "n"}
+    stage.server.ok("DELETE", PODS.path("default", "old"), {"gracePeriodSeconds": 0})
+    stage.settle()
+    assert stage.placed == {"g-1": "n", "g-2": "n"}
 
 
 ALLOCATE_ONLY = """

@@ -26,7 +26,7 @@ POOL = "example.com/pool"
 
 def _pool(obj: Object) -> QueueMark | None:
     name = obj.annotations.get(POOL)
-    return QueueMark(f"toy/{name}", f"pool {name} of Toy") if name else None
+    return QueueMark(f"toy/{name}", name, f"pool {name} of Toy") if name else None
 
 
 TOY = Dialect(name="toy", marks=Marks(lambda pod: (), _pool))

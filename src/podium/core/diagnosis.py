@@ -8,7 +8,7 @@ events that can help are those of the causes that are told.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from heapq import nsmallest
 
 import numpy as np
@@ -18,7 +18,7 @@ from podium.core.model import Gang, Queue, State, Task, TaskClass
 from podium.core.plugin import Plugin
 from podium.core.resources import CPU, MEMORY, PODS
 from podium.core.session import Session
-from podium.core.shares import Sharing, Standing
+from podium.core.shares import Sharing, Standing, called
 from podium.numbers import Block, Bound, Cause, Places, QueueUse, Total
 from podium.reasons import (
     DEVICE_MODEL,
@@ -34,6 +34,7 @@ from podium.reasons import (
     UNPLACEABLE,
     Lift,
     Refusal,
+    both,
     refuse,
 )
 
@@ -155,8 +156,11 @@ class _Funnel:
 def queue_refusal(session: Session, queue: Queue, task: Task) -> Refusal:
     """The refusal of a task that its queue may not take.
 
-    Where nothing binds the queue but the size of the cluster, the nodes have more to say than the queue.
+    Where no node would take it either way, or nothing binds the queue but the size of the cluster, the nodes have
+    more to say than the queue.
     """
+    if _grounded(session, task):
+        return diagnose(session, task)
     refusal = session.allocatable(queue, task)
     if refusal is None:
         return overuse(session, queue)([task])  # whoever leaves no room without saying why is not asked for ever
@@ -173,22 +177,47 @@ def overuse(session: Session, queue: Queue) -> Callable[[Iterable[Task]], Refusa
     """
     standing = _standing(session, queue)
     if standing is None:
-        return lambda tasks: refuse(QUEUE_STOPPED, queue.name)
-    names, known = session.cluster.dimensions.names, dict[TaskClass | None, Refusal]()
+        return lambda tasks: refuse(QUEUE_STOPPED, called(queue))
+    names, known = session.cluster.dimensions.names, dict[Hashable, Refusal]()
+
+    def of_kind(task: Task) -> Refusal:
+        if _choosy(task.cls) and _grounded(session, task):
+            return diagnose(session, task)
+        asked = {column: amount for column, amount in task.cls.request.pairs if column != PODS}
+        columns = [column for column in asked if column < len(standing.held)]
+        column = min(columns, key=lambda each: (-standing.part(each), _rarity(names, each)), default=CPU)
+        whole = float(session.total[column])
+        return Refusal(QUEUE_OVERUSED, standing.use(queue, names[column], column, asked.get(column, 0), whole))
 
     def told(tasks: Iterable[Task]) -> Refusal:
-        first = min(tasks, key=lambda task: (task.name, task.id), default=None)
-        cls = first.cls if first is not None else None
-        if cls not in known:
-            asked = {column: amount for column, amount in cls.request.pairs if column != PODS} if cls else {}
-            columns = [column for column in asked or (CPU,) if column < len(standing.held)]
-            column = min(columns, key=lambda each: (-standing.part(each), _rarity(names, each)), default=CPU)
-            whole = float(session.total[column])
-            use = standing.use(queue, names[column], column, asked.get(column, 0), whole)
-            known[cls] = Refusal(QUEUE_OVERUSED, use)
-        return known[cls]
+        first: dict[Hashable, Task] = {}
+        for task in tasks:
+            kind = session.kind(task)
+            if kind not in first or (task.name, task.id) < (first[kind].name, first[kind].id):
+                first[kind] = task
+        refusal: Refusal | None = None
+        for kind, task in sorted(first.items(), key=lambda each: (each[1].name, each[1].id)):
+            if kind not in known:
+                known[kind] = of_kind(task)
+            refusal = both(refusal, known[kind])
+        return refusal or refuse(QUEUE_STOPPED, called(queue))
 
     return told
+
+
+def _choosy(cls: TaskClass) -> bool:
+    """Whether a class asks for certain nodes: for others a look at all nodes tells little."""
+    wanted = cls.constraints
+    return bool(wanted.selector or wanted.required is not None or wanted.devices is not None or wanted.claims)
+
+
+def _grounded(session: Session, task: Task) -> bool:
+    """Whether no node would take a task, were all of them empty."""
+    candidates, nodes = session.candidates(task, refresh=False), session.cluster.nodes
+    if candidates.refusal is not None or not len(nodes):
+        return True
+    allocatable = nodes.allocatable[: nodes.count, task.cls.columns]
+    return not bool(np.any(candidates.static & (allocatable >= task.cls.amounts).all(axis=1)))
 
 
 def _rarity(names: Sequence[str], column: int) -> tuple[bool, str]:

@@ -43,6 +43,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     refusal: Refusal
     task: str = ""
+    repeated: bool = False  # it was told a short while ago, with other numbers
 
 
 class GroupKind(msgspec.Struct, frozen=True):

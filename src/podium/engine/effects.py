@@ -17,7 +17,6 @@ from podium.kube.wire import PersistentVolume, PersistentVolumeClaim
 Document = dict[str, Any]
 
 GANG_PLAN = "podium.dev/gang-plan"
-WAITING_FOR_GANG = "WaitingForGang"  # the reason of a pod that holds a place for its gang
 
 
 def binding(task: Task, node: str, plan: str) -> Create:
@@ -57,15 +56,11 @@ def nomination(task: Task, node: str) -> Patch:
     return Patch(PODS, task.namespace, task.name, patch, subresource="status", uid=task.id)
 
 
-def unschedulable(task: Task, sentence: str, now: float) -> Patch:
-    """Tells on the pod why it waits.  Behind a gate it is not for a lack of nodes: no node would help."""
-    reason = "SchedulingGated" if task.gated and task.quota_gate else "Unschedulable"
+def unschedulable(task: Task, sentence: str, now: float, reason: str = "Unschedulable") -> Patch:
+    """Says on the pod why it waits.  Behind a gate it is not for a lack of nodes: no node would help."""
+    if task.gated and task.quota_gate:
+        reason = "SchedulingGated"
     return _condition(task, "PodScheduled", "False", reason, sentence, now)
-
-
-def held(task: Task, sentence: str, now: float) -> Patch:
-    """Says on the pod that it holds a place, and what it waits for."""
-    return _condition(task, "PodScheduled", "False", WAITING_FOR_GANG, sentence, now)
 
 
 def _condition(task: Task, type: str, status: str, reason: str, message: str, now: float) -> Patch:

@@ -1,16 +1,16 @@
 """What the scheduler says in the API: why pods wait, where they went, how groups stand, what queues hold.
 
 It speaks when something changed that a reader would want to know: another reason, another limiting party, another
-phase.  Numbers alone are told again once a minute at the most.  And it yields to binds: what is to be said waits
-in a queue with a budget, the latest word on an object replacing the one before it.
+phase.  Numbers alone are told again once a minute at the most, on pods and groups alike.  And it yields to binds:
+what is to be said waits in a queue with a budget, the latest word on an object replacing the one before it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable
+from collections.abc import Container, Hashable, Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
@@ -21,12 +21,15 @@ from podium.core.decisions import (
     Evict,
     Failure,
     GangPhase,
+    Journal,
+    LookAgain,
     Nominate,
     QueueFault,
     Refuse,
     Release,
     Reserve,
     Resize,
+    Ungate,
 )
 from podium.core.model import Gang, Phase, QuotaGate, State, Task
 from podium.dialects.dialect import Verdict
@@ -36,7 +39,7 @@ from podium.kube.changes import Change, Create, Patch
 from podium.kube.events import NORMAL, WARNING, Recorder, Regarding, regarding
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object
-from podium.reasons import GROUP_AWAITED, Refusal
+from podium.reasons import GROUP_AWAITED, HELD, Refusal, refuse
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +58,18 @@ About = tuple[str, str, str]
 
 
 class _Told(msgspec.Struct):
-    """The last word on a pod."""
+    """The last word on a pod or a group: why it waits, all that was said with it, and when."""
 
-    code: str
-    sentence: str
+    why: Hashable  # a refusal without its numbers
+    states: frozenset[State]  # of a group's members
+    said: Hashable
     at: float
+
+    def stands(self, new: _Told) -> bool:
+        """Whether there is nothing new to say; numbers alone are told again once in a while."""
+        if (self.why, self.states) != (new.why, new.states):
+            return False
+        return self.said == new.said or new.at < self.at + REPEAT_SECONDS
 
 
 class Voice:
@@ -72,7 +82,7 @@ class Voice:
         self._spoken: dict[About, Change] = {}  # under way
         self._at_once: dict[About, Change] = {}  # what others wait for: a group that was let in gets its pods
         self._told: dict[str, _Told] = {}
-        self._groups_told: dict[str, str] = {}
+        self._groups_told: dict[str, _Told] = {}
         self._blamed: dict[str, set[str]] = {}  # by object: the sentences that it knows
         self._budget = self._rate = WORDS_A_SECOND
         self._refilled = 0.0
@@ -92,28 +102,32 @@ class Voice:
         decided: set[str] = set()  # gangs whose controllers wait for what was decided
         cluster = self._world.cluster
         for decision in decisions:
-            if isinstance(decision, Refuse):
-                verdicts.setdefault(decision.gang, Verdict(decision.refusal, decision.task))
-                concerned[decision.gang] = None
-            elif isinstance(decision, GangPhase):
-                concerned[decision.gang] = None
-                phases.add(decision.gang)
-            elif isinstance(decision, Failure):
-                self._complain(decision, now)
-            elif isinstance(decision, Bind | Evict | Nominate):
-                concerned[cluster.tasks[decision.task].gang.id] = None
-            elif isinstance(decision, Reserve):
-                concerned[decision.gang] = None
-                self._say_held(cluster.tasks[decision.task], decision.node, now)
-                decided.add(decision.gang)
-            elif isinstance(decision, Release | Resize):
-                concerned[decision.gang] = None
-                decided.add(decision.gang)
-            if isinstance(decision, QueueFault):
-                self._blame_queue(decision, now)
-            if isinstance(decision, Evict):
-                task = cluster.tasks[decision.task]
-                self._event(_pod(task), NORMAL, "Preempted", decision.why, now)
+            match decision:
+                case Refuse():
+                    verdicts.setdefault(decision.gang, Verdict(decision.refusal, decision.task))
+                    concerned[decision.gang] = None
+                case GangPhase():
+                    concerned[decision.gang] = None
+                    phases.add(decision.gang)
+                case Bind():
+                    concerned[decision.gang] = None
+                case Nominate():
+                    concerned[cluster.tasks[decision.task].gang.id] = None
+                case Evict():
+                    task = cluster.tasks[decision.task]
+                    concerned[task.gang.id] = None
+                    self._event(_pod(task), NORMAL, "Preempted", decision.why, now)
+                case Reserve() | Release() | Resize():
+                    concerned[decision.gang] = None
+                    decided.add(decision.gang)
+                case QueueFault():
+                    self._blame_queue(decision, now)
+                case Failure():
+                    self._complain(decision, now)
+                case LookAgain() | Ungate() | Journal():
+                    pass  # nobody has to read that
+                case _:
+                    assert_never(decision)
         for id in concerned:
             gang = cluster.gangs.get(id)
             if gang is None:
@@ -127,6 +141,9 @@ class Voice:
                     held_back = task.gated and task.quota_gate is not QuotaGate.CLOSED
                     if task.state is State.PENDING and not held_back and task.id not in self._world.refused:
                         self._speak_of_pod(task, verdict.refusal, now, event=not grouped)
+            for task in gang.tasks.values() if gang.counts[State.RESERVED] else ():
+                if task.state is State.RESERVED and task.has_pod:
+                    self._speak_of_pod(task, self._held(task), now, event=False)
 
     def bad_objects(self, profiles: Container[str], now: float) -> None:
         """Tells what is wrong with objects themselves: on pods of the profiles, and in events on others."""
@@ -239,13 +256,13 @@ class Voice:
 
     def _speak_of_pod(self, task: Task, refusal: Refusal, now: float, *, event: bool) -> None:
         """In a condition, on every member; in an event only where there is no group to carry it."""
-        last = self._told.get(task.id)
-        sentence = str(refusal)
-        known = last is not None and last.code == refusal.code
-        if last is not None and known and (last.sentence == sentence or now < last.at + REPEAT_SECONDS):
+        last, told = self._told.get(task.id), _Told(refusal.shape, frozenset(), refusal, now)
+        if last is not None and last.stands(told):
             return
-        self._told[task.id] = _Told(refusal.code, sentence, now)
-        self._say(effects.unschedulable(task, sentence, now))
+        self._told[task.id] = told
+        sentence = str(refusal)
+        reason = HELD.code if refusal.reason is HELD else "Unschedulable"
+        self._say(effects.unschedulable(task, sentence, now, reason))
         if event:
             self._event(_pod(task), WARNING, "FailedScheduling", sentence, now)
 
@@ -255,24 +272,25 @@ class Voice:
         if found is None:
             return False
         resource, kind, obj = found
+        last = self._groups_told.pop(gang.id, None)
+        if verdict is not None:
+            told = _told_of(gang, verdict.refusal, now)
+            repeated = last is not None and last.stands(told)
+            verdict = msgspec.structs.replace(verdict, repeated=repeated)
+            self._groups_told[gang.id] = last if last is not None and repeated else told
+            if last is None or last.why != told.why:
+                self._event(regarding(resource, obj), WARNING, "Unschedulable", str(verdict.refusal), now)
         patch = kind.patch(obj, gang, verdict, f"turn-{self._turns}", now)
         if kind.decided is not None:
             patch = _both(patch, kind.decided(obj, gang, self._world.places_of(gang)))
         if patch is not None:
             self._say(patch, at_once=at_once)
-        code = verdict.refusal.code if verdict is not None else ""
-        if verdict is not None and self._groups_told.get(gang.id) != code:
-            self._event(regarding(resource, obj), WARNING, "Unschedulable", str(verdict.refusal), now)
-        self._groups_told[gang.id] = code
         return True
 
-    def _say_held(self, task: Task, node: str, now: float) -> None:
-        """A pod that holds a place learns which, and what it waits for."""
-        if task.has_pod:
-            gang = task.gang
-            held = f"held on {node} for gang {gang.namespace}/{gang.name}: {gang.ready} of {gang.minimum}"
-            self._told[task.id] = _Told(effects.WAITING_FOR_GANG, held, now)
-            self._say(effects.held(task, held, now))
+    def _held(self, task: Task) -> Refusal:
+        """What a pod waits for that holds a place."""
+        gang, node = task.gang, self._world.cluster.nodes.name(task.row)
+        return refuse(HELD, node, f"{gang.namespace}/{gang.name}", gang.ready, gang.minimum)
 
     def _count_queues(self, now: float) -> None:
         if not self._world.queues or now < self._counted + QUEUE_SECONDS:
@@ -353,6 +371,12 @@ def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         known = both.get(key)
         both[key] = _merged(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
     return both
+
+
+def _told_of(gang: Gang, refusal: Refusal, now: float) -> _Told:
+    """What is said of a group: why it waits, and how its members stand."""
+    states = frozenset(state for state in State if gang.counts[state])
+    return _Told(refusal.shape, states, (refusal, tuple(gang.counts), gang.minimum), now)
 
 
 def _pod(task: Task) -> Regarding:

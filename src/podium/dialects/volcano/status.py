@@ -1,12 +1,11 @@
 """What a turn of the scheduler means for PodGroups and Queues, as patches of their status.
 
-Nothing is written that says nothing new.  A message whose numbers alone have moved is written once a minute at the
-most: a group that waits for hours must not cost a write with every pod that comes and goes elsewhere.
+Nothing is written that says nothing new.  A verdict that was told a short while ago with other numbers leaves the
+condition as it is: a group that waits for hours must not cost a write with every pod that comes and goes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from podium.dialects.volcano import types
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.dialects.volcano.translate import PHASE_NAMES
 from podium.kube.changes import Patch
-from podium.kube.times import format_time, parse_time
+from podium.kube.times import format_time
 from podium.numbers import Incomplete
 from podium.reasons import TOO_FEW, TOO_FEW_GROUPS, TOO_FEW_OF_ROLE
 
@@ -36,10 +35,6 @@ _REASONS = {
 LACKS_PODS = frozenset(_REASONS.values())
 _NOT_ENOUGH = "NotEnoughResources"
 
-NUMBERS_AGAIN = 60.0
-_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[kMGTPE]i?|m)?\b")
-
-
 # --- PodGroup ----------------------------------------------------------------------------------------------
 
 
@@ -53,7 +48,8 @@ def group_patch(
     phase = gang.phase if stuck and _lacks_pods(verdict) else phase_of(gang, stuck)
     conditions = list(group.status.conditions or ())
     if stuck:
-        conditions = _set(conditions, _unschedulable(gang, verdict), cycle, now)
+        repeated = verdict is not None and verdict.repeated
+        conditions = _set(conditions, _unschedulable(gang, verdict), cycle, now, repeated=repeated)
         conditions = _withdrawn(conditions, SCHEDULED, cycle, now)
     elif gang.tasks and ready:
         conditions = _set(conditions, types.PodGroupCondition(SCHEDULED, "True", reason=_READY), cycle, now)
@@ -135,24 +131,21 @@ def _histogram(counts: Mapping[str, int]) -> str:
 
 
 def _set(
-    conditions: Sequence[types.PodGroupCondition], new: types.PodGroupCondition, cycle: str, now: float
+    conditions: Sequence[types.PodGroupCondition],
+    new: types.PodGroupCondition,
+    cycle: str,
+    now: float,
+    *,
+    repeated: bool = False,
 ) -> list[types.PodGroupCondition]:
     """The conditions with a new one in place of that of its type, unless it says what was known."""
     for index, old in enumerate(conditions):
         if old.type == new.type:
-            if _says_the_same(old, new, now):
+            same = (old.status, old.reason) == (new.status, new.reason)
+            if same and (repeated or old.message == new.message):
                 return list(conditions)
             return [*conditions[:index], _stamped(new, cycle, now), *conditions[index + 1 :]]
     return [*conditions, _stamped(new, cycle, now)]
-
-
-def _says_the_same(old: types.PodGroupCondition, new: types.PodGroupCondition, now: float) -> bool:
-    if (old.status, old.reason) != (new.status, new.reason):
-        return False
-    if old.message == new.message:
-        return True
-    recent = now - parse_time(old.last_transition_time) < NUMBERS_AGAIN
-    return recent and _NUMBERS.sub("#", old.message) == _NUMBERS.sub("#", new.message)
 
 
 def _withdrawn(
