@@ -352,7 +352,7 @@ class Incomplete(Numbers, frozen=True):
 
 
 class HalfBound(Numbers, frozen=True):
-    """A gang of which some are bound, and why not the others."""
+    """A gang of which some members are bound, and why the others are not."""
 
     bound: int
     need: int
@@ -365,22 +365,14 @@ class HalfBound(Numbers, frozen=True):
         return self.cause.shape
 
 
-# --- amounts ---------------------------------------------------------------------------------------------------
+class BindAnswer(Numbers, frozen=True):
+    """A bind that the API server refused, and what it said."""
 
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
+    MOVING = ("pod", "node", "detail")
 
-
-def shown(name: str, amount: float) -> str:
-    """An amount as people write it: cores, bytes with a suffix, or a count."""
-    whole = int(amount)
-    if name == "cpu":
-        return str(whole // 1000) if whole % 1000 == 0 else f"{whole}m"
-    if name not in ("memory", "ephemeral-storage") and not name.startswith("hugepages-"):
-        return str(whole)
-    value, step = float(whole), 0
-    while abs(value) >= 1024 and step < len(_BINARY) - 1:
-        value, step = value / 1024, step + 1
-    return f"{value:.4g}{_BINARY[step]}"
+    pod: str
+    node: str
+    detail: str
 
 
 class Partners(Numbers, frozen=True):

@@ -133,6 +133,10 @@ class Objects:
                 return self.create(kind, namespace, document, dry_run=dry_run)
             raise status.not_found(kind.resource, name)
         old = to_served(kind, record.document())
+        if kind.custom and not engine.is_clean(old, kind.schema):
+            # Its definition has lost fields since it was written: a part of the object that is kept has them, too.
+            engine.prune(old, kind.schema)
+            engine.prune(document, kind.schema)
         metadata = document.get("metadata") or {}
         document["metadata"] = metadata
         self._check_identity(kind, namespace, name, metadata, old["metadata"], patched)

@@ -39,6 +39,7 @@ from podium.reasons import QUEUE_CLOSED, Refusal, refuse
 class Proportion(Plugin):
     name = "proportion"
     ORDERS_FLAT = True
+    BY_WEIGHT = True
 
     def on_session_open(self, session: Session) -> None:
         self._session = session

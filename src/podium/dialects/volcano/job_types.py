@@ -107,9 +107,10 @@ class VolumeSpec(View):
         str, said("Where containers see it.", minLength=1, maxLength=_LONGEST_PATH, pattern="^[^:]+$")
     ] = ""
     volume_claim_name: Annotated[str, said("A claim that is there.", maxLength=_LONGEST_NAME, pattern=_NAME)] = ""
-    volume_claim: Annotated[msgspec.Raw, said("The spec of a claim to be made.", nullable=True)] = msgspec.Raw(
-        b"null"
-    )
+    volume_claim: Annotated[
+        msgspec.Raw,
+        said("The spec of a claim to be made.", built_in="PersistentVolumeClaimSpec", nullable=True),
+    ] = msgspec.Raw(b"null")
 
     def claim(self) -> Document | None:
         """The spec of the claim to be made, as a document of one's own."""
@@ -148,7 +149,7 @@ class TaskSpec(View):
     min_available: Annotated[
         int | None, said("Pods of the task that start together or not at all; all of them by default.", minimum=0)
     ] = None
-    template: Annotated[msgspec.Raw, said("The pods.")] = msgspec.Raw(b"{}")
+    template: Annotated[msgspec.Raw, said("The pods.", built_in="PodTemplateSpec")] = msgspec.Raw(b"{}")
     policies: Annotated[
         list[LifecyclePolicy] | None, said("What to do about events of this task.", maxItems=_MOST_POLICIES)
     ] = None
