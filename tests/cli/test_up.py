@@ -200,3 +200,5 @@ def test_down_ends_a_cluster_and_waits_for_its_end(tmp_path: Path) -> None:
         assert (result.returncode, result.stderr) == (0, "")
         assert "stopped the cluster" in result.stdout
         assert running.process.wait(timeout=5) == 0
+    again = podium("down", "--data-dir", str(tmp_path))
+    assert (again.returncode, again.stdout, again.stderr) == (0, f"no cluster is running on {tmp_path}\n", "")
