@@ -160,15 +160,15 @@ def test_a_changed_configuration_is_in_force_and_a_bad_one_changes_nothing(tmp_p
     pods = "/api/v1/namespaces/default/pods"
 
     def place(name: str) -> dict[str, object]:
-        status, pod = running.request("POST", pods, pod_document(name))
+        status, pod = cluster.request("POST", pods, pod_document(name))
         assert status == 201, pod
         found: dict[str, object] = pod["spec"]
         return found
 
     def is_placed(name: str) -> bool:
-        return bool(running.request("GET", f"{pods}/{name}")[1]["spec"].get("nodeName"))
+        return bool(cluster.request("GET", f"{pods}/{name}")[1]["spec"].get("nodeName"))
 
-    with up("--in-memory", "--config", str(config)) as running:
+    with up("--in-memory", "--config", str(config)) as cluster:
         assert "schedulingGates" not in place("a")
         time.sleep(1)
         assert not is_placed("a")
@@ -179,7 +179,7 @@ def test_a_changed_configuration_is_in_force_and_a_bad_one_changes_nothing(tmp_p
         until(lambda: is_placed("a"), "the new file is in force")
         assert place("b")["schedulingGates"] == [{"name": "podium.dev/quota"}]  # as the file says since
         until(lambda: is_placed("b"), "its queue has room")
-        _, told = running.stop(signal.SIGTERM)
+        _, told = cluster.stop(signal.SIGTERM)
     version = hashlib.sha256(profiles("backfill").encode()).hexdigest()[:12]
     assert f"{config}: unknown key 'action', did you mean actions; version {version} stays in force" in told
     assert told.count("\n") == 1
@@ -200,3 +200,5 @@ def test_down_ends_a_cluster_and_waits_for_its_end(tmp_path: Path) -> None:
         assert (result.returncode, result.stderr) == (0, "")
         assert "stopped the cluster" in result.stdout
         assert running.process.wait(timeout=5) == 0
+    again = podium("down", "--data-dir", str(tmp_path))
+    assert (again.returncode, again.stdout, again.stderr) == (0, f"no cluster is running on {tmp_path}\n", "")

@@ -142,7 +142,7 @@ def test_a_field_that_nobody_reads_in_a_template(volcano: Server, ns: str, given
 
 def test_a_template_is_stored_as_it_was_written(volcano: Server, ns: str) -> None:
     """No default and no check of values: amounts in any spelling, nulls as programs leave them."""
-    container = {
+    container: Document = {
         "command": ["sh", None],
         "env": None,
         "ports": [{"containerPort": 80}],

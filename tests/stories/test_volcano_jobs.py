@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -185,18 +186,28 @@ def test_suspended_and_resumed(server: Server, ns: str) -> None:
     assert (gone.code, gone.err) == (1, 'podium: jobs.batch.volcano.sh "nap" not found\n')
 
 
+def run_so_many(server: Server, ns: str, count: int) -> bool:
+    return len(running(server, ns)) == count
+
+
 @pytest.mark.timeout(200)
 def test_scaled_to_nothing_and_back_a_job_is_the_gang_that_it_was(server: Server, ns: str) -> None:
     server.kubectl("apply", "-n", ns, "-f", "-", input=plain_job("gang"))
     reaches(server, ns, "Running", "gang")
     for replicas in (0, 3):
         server.kubectl("scale", "vcjob/gang", "-n", ns, f"--replicas={replicas}")
-        eventually(lambda count=replicas: len(running(server, ns)) == count, f"{replicas} pods run", PATIENCE)
+        eventually(partial(run_so_many, server, ns, replicas), f"{replicas} pods run", PATIENCE)
         spec = server.get(job_path(ns, "gang"))["spec"]
         assert (spec["minAvailable"], spec["tasks"][0]["replicas"]) == (min(2, replicas), replicas)
-    told = server.kubectl("events", "-n", ns, "--for=Job/gang", "--no-headers").out
-    assert "minAvailable is 0 until there are 2 pods again" in told
-    assert "the Job has 3 pods: minAvailable is 2 again" in told
+
+    def told() -> bool:
+        events = server.kubectl("describe", "vcjob", "gang", "-n", ns).out
+        return (
+            "minAvailable is 0 until there are 2 pods again" in events
+            and "the Job has 3 pods: minAvailable is 2 again" in events
+        )
+
+    eventually(told, "events say what became of the minimum", PATIENCE)
 
 
 def test_a_file_with_a_field_that_nobody_reads(server: Server, ns: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.options import data_dir_option
+from podium.cli.options import WholeNumber, data_dir_option
 
 if TYPE_CHECKING:
     from podium.embedded.cluster import EmbeddedCluster
@@ -18,7 +18,7 @@ DEFAULT_PORT = 6443
 @click.command()
 @click.option(
     "--nodes",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     metavar="N",
     help="Simulated nodes node-000, node-001 ...; those that exist already stay as they are.  [default: 1]",
 )
@@ -28,12 +28,10 @@ DEFAULT_PORT = 6443
     metavar="FILE",
     help="Simulated nodes as a YAML file describes them: a list of groups with name, count, cpu, memory, gpus ...",
 )
-@click.option(
-    "--gpus-per-node", type=click.IntRange(min=0), default=0, metavar="G", help="GPUs of each of N nodes."
-)
+@click.option("--gpus-per-node", type=WholeNumber(min=0), default=0, metavar="G", help="GPUs of each of N nodes.")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=WholeNumber(0, 65535),
     default=DEFAULT_PORT,
     show_default=True,
     help="Port of the API server on 127.0.0.1; 0 takes a free one.",
