@@ -67,7 +67,7 @@ class _Funnel:
         names = session.cluster.dimensions.names
         self._pairs = sorted(task.cls.request.pairs, key=lambda pair: _rarity(names, pair[0]))
         self._causes: Counter[Refusal] = Counter()
-        self._columns: dict[int, NDArray[np.int64]] = {}
+        self._short: list[int] = []  # columns of which some of those that match have too little
 
     def places(self) -> Places:
         nodes, wanted = self._nodes, self._task.cls.constraints.devices
@@ -82,27 +82,33 @@ class _Funnel:
             if refusal.reason.lifts == _FOR_GOOD:
                 self._take(refusal, rows)
         matching = self._left & self._static
-        too_small: Mask = np.zeros(nodes.count, dtype=bool)
+        too_small: list[Mask] = []
         for column, amount in self._pairs:
             small = matching & (nodes.allocatable[: nodes.count, column] < amount)
-            self._count(refuse(TOO_LARGE, self._name(column)), small)
-            too_small |= small
-        self._left &= ~too_small
+            if np.any(small):
+                self._short.append(column)
+                self._count(refuse(TOO_LARGE, self._name(column)), small)
+                too_small.append(small)
+        for small in too_small:
+            self._left &= ~small
         for refusal, rows in told:
             if refusal.reason.lifts != _FOR_GOOD:
                 self._take(refusal, rows)
         self._take(refuse(FILTERED), ~self._static)
-        full: Mask = np.zeros(nodes.count, dtype=bool)
+        full: Mask = ~self._left
         for column, amount in self._pairs:
             short = self._left & (self._free(column) < amount)
-            self._count(refuse(NO_ROOM, self._name(column)), short)
-            full |= short
+            if np.any(short):
+                if column not in self._short:
+                    self._short.append(column)
+                self._count(refuse(NO_ROOM, self._name(column)), short)
+                full |= short
         if wanted is not None:
             short = self._left & ~nodes.devices.roomy(wanted, nodes.count)
             self._count(refuse(DEVICE_ROOM, wanted.count, wanted.share, wanted.models), short)
             full |= short
         # One for whom no filter has a word: a plugin was asked about it by itself.
-        self._count(refuse(FILTERED), self._left & ~full)
+        self._count(refuse(FILTERED), ~full)
         causes = sorted(self._causes.items(), key=lambda each: (-each[1], str(each[0])))
         return Places(
             len(nodes),
@@ -129,28 +135,27 @@ class _Funnel:
 
     def _free(self, column: int) -> NDArray[np.int64]:
         """What is free of one resource and promised to nobody, by row."""
-        found = self._columns.get(column)
-        if found is None:
-            idle, later = self._nodes.idle([column]), self._nodes.future_idle([column])
-            found = self._columns[column] = np.minimum(idle, later)[:, 0]
-        return found
+        nodes, count = self._nodes, self._nodes.count
+        free: NDArray[np.int64] = nodes.allocatable[:count, column] - nodes.used[:count, column]
+        if nodes.promises:
+            free += np.minimum(0, nodes.releasing[:count, column] - nodes.pipelined[:count, column])
+        return free
 
     def _blocks(self, matching: Mask) -> Iterator[Block]:
         """The resources of which matching nodes are short: the one that most of them lack first."""
-        rows = np.flatnonzero(matching)
-        if not len(rows):
+        if not self._short:
             return
-        nodes, found = self._nodes, []
-        for column, amount in self._pairs:
+        rows, nodes, found = np.flatnonzero(matching), self._nodes, []
+        for column in self._short:
+            amount = self._task.cls.request.amount(column)
             free = np.maximum(self._free(column)[rows], 0)
+            most = int(free.max())
+            roomy = rows[free == most]
+            where = nodes.name(int(roomy[np.argmin(nodes.order()[roomy])]))
+            largest = int(nodes.allocatable[rows, column].max())
+            total = int(self._session.total[column]) if column < len(self._session.total) else 0
             short = int(np.count_nonzero(free < amount))
-            if short:
-                most = int(free.max())
-                roomy = rows[free == most]
-                where = nodes.name(int(roomy[np.argmin(nodes.order()[roomy])]))
-                largest = int(nodes.allocatable[rows, column].max())
-                total = int(self._session.total[column]) if column < len(self._session.total) else 0
-                found.append(Block(self._name(column), amount, most, where, largest, total, short))
+            found.append(Block(self._name(column), amount, most, where, largest, total, short))
         yield from sorted(found, key=lambda block: -block.nodes)
 
 
@@ -252,18 +257,18 @@ def _too_large(session: Session, gang: Gang) -> Total | None:
     missing = session.shortfall(gang)
     if missing < 2:
         return None
-    waiting = [
-        task
-        for task in gang.tasks.values()
-        if task.state is State.PENDING and not task.gated and not task.best_effort
-    ]
-    names, total, classes = session.cluster.dimensions.names, session.total, {task.cls for task in waiting}
-    columns = {column for cls in classes for column, _ in cls.request.pairs if column < len(total)}
-    for column in sorted(columns, key=lambda each: _rarity(names, each)):
-        if len(classes) == 1:
-            need = waiting[0].cls.request.amount(column) * min(missing, len(waiting))
-        else:
-            need = sum(nsmallest(missing, (task.cls.request.amount(column) for task in waiting)))
-        if need > total[column]:
-            return Total(names[column], min(missing, len(waiting)), need, int(total[column]))
-    return None
+    pending = (task.cls for task in gang.tasks.values() if task.state is State.PENDING and not task.gated)
+    waiting = [cls for cls in pending if not cls.best_effort]
+    members, total = min(missing, len(waiting)), session.total
+    needs: dict[int, int] = {}
+    if waiting and waiting.count(waiting[0]) == len(waiting):
+        needs = {column: amount * members for column, amount in waiting[0].request.pairs}
+    else:
+        for column in {column for cls in waiting for column, _ in cls.request.pairs}:
+            needs[column] = sum(nsmallest(missing, (cls.request.amount(column) for cls in waiting)))
+    over = [column for column, need in needs.items() if column < len(total) and need > total[column]]
+    if not over:
+        return None
+    names = session.cluster.dimensions.names
+    column = min(over, key=lambda each: _rarity(names, each))
+    return Total(names[column], members, needs[column], int(total[column]))
