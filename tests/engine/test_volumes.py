@@ -372,7 +372,7 @@ def test_claims_that_cannot_be_used_are_named() -> None:
     assert stage.message("p") == "volume claims cannot be used: data does not exist"
     stage.claim("data")
     stage.settle()
-    assert "node(s) didn't reach the volumes" in stage.message("p")
+    assert "node(s) reached no volume that is still free" in stage.message("p")
     stage.volume("v", "a")
     stage.settle()
     assert stage.placed == {"p": "a"}
