@@ -28,7 +28,6 @@ NONSENSE: list[tuple[str, Any]] = [
     ("headroom", 1.5),
     ("pre_predicate", "no"),
     ("predicate", False),
-    ("predicate", refuse(QUEUE_LIMIT)),
     ("mask", None),
     ("mask", [True]),
     ("mask", np.ones(7, dtype=bool)),

@@ -78,6 +78,11 @@ def _refusal(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
     return None
 
 
+def _refusal_or_none(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
+    # Asked for single nodes: only whether it is a refusal counts, and nobody prints it.
+    return None if answer is None or isinstance(answer, Refusal) else "want a Refusal or None"
+
+
 def _number(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
     # NaN alone is not equal to itself.
     fine = isinstance(answer, int | float | np.number | np.bool_) and answer == answer
@@ -173,7 +178,8 @@ def _causes(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
 
 
 CHECKS: dict[str, Check] = {
-    **dict.fromkeys(("job_valid", "allocatable", "pre_predicate", "predicate"), _refusal),
+    **dict.fromkeys(("job_valid", "allocatable", "pre_predicate"), _refusal),
+    "predicate": _refusal_or_none,
     **dict.fromkeys(("namespace_order", "queue_order", "victim_queue_order", "job_order", "job_key"), _number),
     **dict.fromkeys(("sub_job_order", "task_order", "task_key"), _number),
     **dict.fromkeys(("job_enqueueable", "job_pipelined", "sub_job_pipelined"), _vote),
