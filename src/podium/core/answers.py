@@ -45,9 +45,14 @@ def watch_answers(plugin: Plugin, nodes: int) -> None:
 
 def _checked(plugin: str, hook: str, asked: Callable[..., Any], check: Check, nodes: int) -> Callable[..., Any]:
     listed = hook == "refusals"  # may be told one by one
+    often = (
+        hook == "predicate"
+    )  # asked for single nodes: only whether it is a refusal counts, and nobody prints it
 
     def answer(*arguments: Any) -> Any:
         told = list(asked(*arguments)) if listed else asked(*arguments)
+        if often and (told is None or isinstance(told, Refusal)):
+            return told
         wrong = check(told, arguments, nodes)
         if wrong is not None:
             raise WrongAnswer(f"plugin {plugin}, asked for {hook},", f"{wrong}, got {_shown(told)}")
@@ -76,11 +81,6 @@ def _refusal(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
     except Exception as error:
         return f"want a Refusal with all facts of its sentence ({type(error).__name__}: {error})"
     return None
-
-
-def _refusal_or_none(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
-    # Asked for single nodes: only whether it is a refusal counts, and nobody prints it.
-    return None if answer is None or isinstance(answer, Refusal) else "want a Refusal or None"
 
 
 def _number(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
@@ -178,8 +178,7 @@ def _causes(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
 
 
 CHECKS: dict[str, Check] = {
-    **dict.fromkeys(("job_valid", "allocatable", "pre_predicate"), _refusal),
-    "predicate": _refusal_or_none,
+    **dict.fromkeys(("job_valid", "allocatable", "pre_predicate", "predicate"), _refusal),
     **dict.fromkeys(("namespace_order", "queue_order", "victim_queue_order", "job_order", "job_key"), _number),
     **dict.fromkeys(("sub_job_order", "task_order", "task_key"), _number),
     **dict.fromkeys(("job_enqueueable", "job_pipelined", "sub_job_pipelined"), _vote),
