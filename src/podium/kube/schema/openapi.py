@@ -16,6 +16,7 @@ import msgspec
 from podium.kube.resources import Resource
 from podium.kube.schema.builtin import type_named
 from podium.kube.schema.model import Schema
+from podium.kube.schema.shape import ANY
 from podium.kube.schema.structural import to_openapi
 
 Document = dict[str, Any]
@@ -111,6 +112,8 @@ class _Components:
 
     def _field(self, schema: Schema) -> Document:
         """What stands in the place of a field: a reference, with what is said about this place only."""
+        if schema.if_object is not None:
+            schema = ANY  # one of two: OpenAPI's readers are better served with anything
         if not schema.name:
             return self._inline(schema)
         if schema.name not in self.found:
