@@ -122,9 +122,9 @@ class Api:
 
     def _get(self, target: Target, request: Request) -> Reply:
         record = self.objects.require(target.kind, target.namespace, target.name)
-        version = request.param("resourceVersion")
-        if version.isdigit() and int(version) > self.store.version:
-            raise too_large(int(version), self.store.version)
+        version = options.version(request)
+        if version > self.store.version:
+            raise too_large(version, self.store.version)
         return Response(200, rendering.item(request, target.kind, record, self.clock()))
 
     def _replace(self, target: Target, request: Request) -> Reply:
@@ -166,7 +166,7 @@ class Api:
     # --- subresources ----------------------------------------------------------------------------------------
 
     def _bind(self, target: Target, request: Request) -> Reply:
-        binding = decoding.decode_body(request, what="Binding")
+        binding = decoding.decode_options(request, "Binding", "Binding")
         subresources.bind(
             self.objects,
             (target.namespace, target.name),
@@ -176,7 +176,7 @@ class Api:
         return self._done()
 
     def _evict(self, target: Target, request: Request) -> Reply:
-        eviction = decoding.decode_body(request, what="Eviction")
+        eviction = decoding.decode_options(request, "Eviction", "policy/Eviction")
         subresources.evict(self.objects, target.kind, (target.namespace, target.name), eviction)
         return self._done()
 
@@ -185,7 +185,7 @@ class Api:
         return Response(200, msgspec.json.encode(subresources.scale_of(target.kind, record)))
 
     def _set_scale(self, target: Target, request: Request) -> Reply:
-        scale = decoding.decode_body(request, what="Scale")
+        scale = decoding.decode_options(request, "Scale", "autoscaling/Scale")
         return self._scaled(target, request, scale)
 
     def _patch_scale(self, target: Target, request: Request) -> Reply:

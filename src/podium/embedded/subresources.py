@@ -7,7 +7,7 @@ from typing import Any
 from podium.embedded import deletion
 from podium.embedded.conversion import to_served
 from podium.embedded.objects import Objects
-from podium.embedded.options import DeleteOptions, Preconditions
+from podium.embedded.options import delete_options
 from podium.embedded.registry import Kind, ScalePaths
 from podium.embedded.store import Record
 from podium.errors import ApiError
@@ -86,15 +86,8 @@ def _unbindable(name: str, why: str) -> ApiError:
 def evict(objects: Objects, kind: Kind, key: Key, eviction: Document) -> None:
     """Deletes a pod if its disruption budgets allow it; 429 tells which one does not."""
     record = objects.require(kind, *key)
-    options = DeleteOptions()
-    given = eviction.get("deleteOptions") or {}
-    options.grace_period_seconds = given.get("gracePeriodSeconds")
-    if given.get("preconditions"):
-        options.preconditions = Preconditions(
-            given["preconditions"].get("uid"), given["preconditions"].get("resourceVersion")
-        )
-    dry_run = bool(given.get("dryRun"))
-    options.dry_run = given.get("dryRun")
+    options = delete_options(eviction.get("deleteOptions") or {})
+    dry_run = bool(options.dry_run)
     pod = record.document()
     phase = pod.get("status", {}).get("phase")
     if phase not in ("Succeeded", "Failed", "Pending") and "deletionTimestamp" not in pod["metadata"]:

@@ -17,6 +17,7 @@ from podium.dialects.volcano.job_state import Counts
 from podium.dialects.volcano.job_types import Job, TaskSpec, TaskState
 from podium.dialects.volcano.names import TASK_SPEC
 from podium.kube.cache import Cache
+from podium.kube.numbers import whole_number
 from podium.kube.resources import PODS
 from podium.kube.wire import Pod, condition
 
@@ -106,14 +107,9 @@ class Tally:
 def _member(job: Job, pod: Pod) -> Member:
     """Pods of Volcano 1.1 say their task only; their index is the end of their name."""
     marks = pod.annotations
-    index = marks.get(TASK_INDEX) or pod.name.rpartition("-")[2]
-    version = marks.get(JOB_VERSION, "0")
-    return Member(
-        pod,
-        marks.get(TASK_SPEC, ""),
-        int(index) if index.isdecimal() else -1,
-        int(version) if version.isdecimal() else 0,
-    )
+    index = whole_number(marks.get(TASK_INDEX) or pod.name.rpartition("-")[2])
+    version = whole_number(marks.get(JOB_VERSION, "0"))
+    return Member(pod, marks.get(TASK_SPEC, ""), -1 if index is None else index, version or 0)
 
 
 def exit_code(pod: Pod) -> int:
