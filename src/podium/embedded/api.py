@@ -21,7 +21,7 @@ from podium.embedded.objects import Identities, Objects
 from podium.embedded.podlogs import read_log
 from podium.embedded.reading import list_bytes, list_page, too_large
 from podium.embedded.registry import Kind, Registry
-from podium.embedded.routing import Target, resolve
+from podium.embedded.routing import TO_PROCESSES, Target, resolve
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
 from podium.kube import status
@@ -78,6 +78,9 @@ class Api:
             return refusal(ApiError(500, "InternalError", "an internal error: the server's log has the details"))
 
     def _dispatch(self, target: Target, request: Request) -> Reply:
+        if target.subresource in TO_PROCESSES.get(target.kind.resource, ()):
+            self.objects.require(target.kind, target.namespace, target.name)
+            raise subresources.no_process(target.kind, target.name, target.subresource)
         if target.subresource:
             handler = _SUBRESOURCES.get((target.subresource, request.method))
         elif target.name:
@@ -108,6 +111,7 @@ class Api:
         if target.kind.custom:
             self._custom.refuse_late(target.kind, (document.get("metadata") or {}).get("name", ""))
         record = self.objects.create(target.kind, target.namespace, document, dry_run=dry_run)
+        warnings += strategies.WITHOUT_EFFECT.get(target.kind.resource, ())
         return self._written(target.kind, record, request, warnings, code=201)
 
     def _delete_collection(self, target: Target, request: Request) -> Reply:

@@ -139,8 +139,11 @@ class Objects:
         self._check_version(kind, name, metadata, record)
         if subresource == "status":
             document = strategies.prepare_status_update(kind, document, old)
+            if kind.resource == r.NAMESPACES:
+                self._default(kind, document)  # its own name stays among its labels
         elif subresource == "finalize":
-            document = {**old, "spec": document.get("spec", {}), "metadata": dict(old["metadata"])}
+            self._keep_system_metadata(metadata, old["metadata"])
+            document = {**old, "spec": document.get("spec", {}), "metadata": metadata}
         else:
             self._keep_system_metadata(metadata, old["metadata"])
             strategies.prepare_update(kind, document, old)
@@ -250,7 +253,8 @@ class Objects:
             errors += validation.validate_metadata(document["metadata"], old["metadata"] if old else None)
             errors += values.validate(document, kind.schema, old=old)
         elif subresource:
-            return errors
+            assert old is not None
+            return validation.validate_metadata(document["metadata"], old["metadata"])
         elif old is None:
             errors += validation.validate_create(kind.resource, document)
         else:

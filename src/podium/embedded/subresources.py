@@ -83,6 +83,15 @@ def _unbindable(name: str, why: str) -> ApiError:
     return status.conflict(Resource("", "v1", "pods/binding", "Binding"), name, why)
 
 
+def no_process(kind: Kind, name: str, subresource: str) -> ApiError:
+    """Why exec, port-forward and the like are not possible, for people: kubectl prints it as it is."""
+    what = kind.resource.kind.lower()
+    known = {"portforward": "port-forward", "ephemeralcontainers": "a debug container"}
+    verb = known.get(subresource, subresource)
+    why = "has no endpoint to talk to" if kind.resource == r.SERVICES else "has no process"
+    return status.bad_request(f"{verb} is not possible: {what} {name} is simulated and {why}")
+
+
 def evict(objects: Objects, kind: Kind, key: Key, eviction: Document) -> None:
     """Deletes a pod if its disruption budgets allow it; 429 tells which one does not."""
     record = objects.require(kind, *key)

@@ -43,7 +43,7 @@ def status_document(error: ApiError) -> dict[str, Any]:
         "reason": error.reason,
         "code": error.code,
     }
-    if error.details:
+    if error.details or error.code == 404:  # kubectl reads those of a 404 without asking whether there are any
         document["details"] = error.details
     return document
 
