@@ -8,7 +8,7 @@ import msgspec
 import yaml
 
 from podium.embedded.conversion import typed
-from podium.embedded.doubled import doubled_keys
+from podium.embedded.doubled import MOST, doubled_keys, in_order
 from podium.embedded.registry import Kind
 from podium.errors import ApiError
 from podium.kube import status, yaml_loading
@@ -123,16 +123,19 @@ def check_type_meta(document: Document, kind: Kind) -> Document:
 
 def check_fields(document: Document, kind: Kind, validation: str, body: bytes = b"") -> list[str]:
     """Unknown and doubled fields, and wrong types.  Returns warnings; raises 400 as `fieldValidation` asks for."""
-    problems: list[str] = []
-    if body and validation != "Ignore":
-        problems = [f'duplicate field "{path}"' for path in doubled_keys(body, document)]
-    if engine.is_clean(document, kind.schema) and not problems:
-        return problems
+    doubled = doubled_keys(body, document) if body and validation != "Ignore" else []
+    if engine.is_clean(document, kind.schema) and not doubled:
+        return []
     unknown = engine.unknown_fields(document, kind.schema)
     if unknown:
         engine.prune(document, kind.schema)
-        if validation != "Ignore":
-            problems += [f'unknown field "{path}"' for path in unknown]
+    if validation == "Ignore":
+        problems = []
+    elif kind.custom:
+        # It is decoded first, which finds the doubled ones, and compared with its schema afterwards.
+        problems = doubled + [f'unknown field "{path}"' for path in unknown[:MOST]]
+    else:
+        problems = in_order(body, doubled, unknown)
     if problems and validation == "Strict":
         raise status.bad_request(f"{_as_itself(kind.resource)}: strict decoding error: {', '.join(problems)}")
     wrong = wrong_type(document, kind)

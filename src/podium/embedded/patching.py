@@ -31,7 +31,10 @@ def patch(
         raise status.unsupported_media_type(media, known)
     record = objects.require(kind, *key)
     body = _decode(request)
-    by_itself = not subresource and objects.judges_metadata_by_itself(kind)
+    # A record that lacks defaults gets them with its next write, and that takes the whole of it.
+    by_itself = (
+        not subresource and record.version >= kind.defaults_since and objects.judges_metadata_by_itself(kind)
+    )
     if by_itself and names_metadata_alone(media, body):
         before = to_served(kind, record.outline())
         metadata = apply(before, media, body, kind)["metadata"]

@@ -57,8 +57,10 @@ _FIELDS: dict[Resource, tuple[str, ...]] = {
     ),
 }
 _FIELDS[r.EVENTS_V1] = (
-    *(f.replace("involvedObject", "regarding") for f in _FIELDS[r.EVENTS]),
+    *(f.replace("involvedObject", "regarding") for f in _FIELDS[r.EVENTS] if "." in f),
+    "reason",
     "reportingController",
+    "type",
 )
 
 # What an absent field counts as.
@@ -127,8 +129,8 @@ class Filter:
 
 def _field(document: Document, path: str) -> str:
     if path == "source":
-        path = "source.component"
-    elif path == "status.successful":
+        return _field(document, "source.component") or _field(document, "reportingComponent")
+    if path == "status.successful":
         path = "status.succeeded"
     value: Any = document
     for part in path.split("."):

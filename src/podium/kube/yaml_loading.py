@@ -57,7 +57,7 @@ def check_budget(text: str | bytes) -> None:
         elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
             open_parts.append(_Part(event.anchor, event.start_mark))
             if len(open_parts) > MAX_DEPTH:
-                raise _too_deep(event)
+                raise _too_deep(event.start_mark)
             continue
         elif kind is yaml.SequenceEndEvent or kind is yaml.MappingEndEvent:
             ended = open_parts.pop()
@@ -73,7 +73,7 @@ def check_budget(text: str | bytes) -> None:
                 told = f"aliases add more than {MAX_ADDED >> 20} MiB: write out what they stand for, or use fewer"
                 raise Unacceptable(problem=told, problem_mark=event.start_mark)
             if len(open_parts) + ended.height > MAX_DEPTH:
-                raise _too_deep(event)
+                raise _too_deep(event.start_mark)
         else:
             if kind is yaml.DocumentStartEvent:
                 known.clear()
@@ -90,10 +90,13 @@ class JsonLoader(yaml.CSafeLoader):
     """Builds what JSON can hold: dates are text, keys are text, numbers are finite."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        found: dict[Any, Any] = super().construct_mapping(node, deep)
-        if all(type(key) is str for key in found):
-            return found
-        return {_key(key, node): value for key, value in found.items()}
+        if not isinstance(node, yaml.MappingNode):
+            raise _wrong(node, "an object")
+        self.flatten_mapping(node)
+        return {
+            _key(self.construct_object(key, deep=True), key): self.construct_object(value, deep=deep)
+            for key, value in node.value
+        }
 
     def bool_of(self, node: yaml.ScalarNode) -> bool:
         word = str(self.construct_scalar(node)).lower()
@@ -177,6 +180,29 @@ def load(text: str | bytes) -> Any:
     return yaml.load(text, Loader=JsonLoader)
 
 
+def doubled_keys(text: str | bytes) -> list[tuple[int, str]]:
+    """Keys that stand a second time in their object, with their lines.  The text has been read before."""
+    found: list[tuple[int, str]] = []
+    waiting = list(yaml.compose_all(text, Loader=JsonLoader))
+    known: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in known:
+            continue  # by an alias
+        known.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.tag != _PREFIX + "merge":
+                    if key.value in seen:
+                        found.append((key.start_mark.line + 1, key.value))
+                    seen.add(key.value)
+                waiting.append(value)
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+    return sorted(found)
+
+
 def describe(error: yaml.YAMLError) -> tuple[str, int, int]:
     """What is wrong in one line of words; the line and column of it, from 1, or 0 if nobody knows."""
     if not isinstance(error, yaml.MarkedYAMLError):
@@ -194,7 +220,7 @@ def _key(key: Any, node: yaml.Node) -> str:
         return "true" if key else "false"
     if isinstance(key, int | float):
         return msgspec.json.encode(key).decode()
-    raise _wrong(node, "an object whose keys are text")
+    raise _wrong(node, "a key that JSON can hold")
 
 
 def _wrong(node: yaml.Node, wanted: str) -> Unacceptable:
@@ -202,6 +228,6 @@ def _wrong(node: yaml.Node, wanted: str) -> Unacceptable:
     return Unacceptable(problem=f"this is not {wanted}", problem_mark=mark)
 
 
-def _too_deep(event: yaml.Event) -> Unacceptable:
+def _too_deep(mark: Any) -> Unacceptable:
     told = f"exceeded max depth: lists and objects stand in each other more than {MAX_DEPTH} deep"
-    return Unacceptable(problem=told, problem_mark=event.start_mark)
+    return Unacceptable(problem=told, problem_mark=mark)
