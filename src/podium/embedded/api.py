@@ -78,11 +78,11 @@ class Api:
             return refusal(ApiError(500, "InternalError", "an internal error: the server's log has the details"))
 
     def _dispatch(self, target: Target, request: Request) -> Reply:
-        if target.subresource in TO_PROCESSES.get(target.kind.resource, ()):
-            self.objects.require(target.kind, target.namespace, target.name)
-            raise subresources.no_process(target.kind, target.name, target.subresource)
         if target.subresource:
             handler = _SUBRESOURCES.get((target.subresource, request.method))
+            if handler is None and target.subresource in TO_PROCESSES.get(target.kind.resource, ()):
+                self.objects.require(target.kind, target.namespace, target.name)
+                raise subresources.no_process(target.kind, target.name, target.subresource)
         elif target.name:
             handler = _OBJECT.get(request.method)
         else:

@@ -14,12 +14,12 @@ import msgspec
 
 from podium.embedded.access import Gate, is_public, refusal
 from podium.errors import ApiError
-from podium.kube.numbers import whole_number
 from podium.kube.transport import JSON, Request
 
 MAX_BODY = 3 * 1024 * 1024
 MAX_HEAD = 64 * 1024
 _AROUND_HEADER = 4  # colon, space and the end of the line
+_LONGEST_LENGTH = 100  # digits: Python counts no further than 4,300
 
 _KEPT = frozenset(
     {
@@ -83,7 +83,7 @@ class Reader:
         """Takes bytes in; complete requests go to the sink before this returns."""
         if self.broken:
             return
-        before = (self._headers, self._head_size, self._body_size)
+        headers, head_size, body_size = self._headers, self._head_size, self._body_size
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -93,10 +93,11 @@ class Reader:
                 self._give_up(ApiError(400, "BadRequest", f"this is no valid HTTP request: {error}"))
         # A header without an end is collected inside the parser: pieces that gave nothing count by their length.
         # A piece that gave something may be the end of one head and a thousand requests behind it.
-        after = (self._headers, self._head_size, self._body_size)
-        silent = after[0] is before[0] and after[1:] == before[1:]
-        self._held = self._held + len(data) if silent else 0
-        if not self.broken and self._head_size + self._held > MAX_HEAD:
+        if self._headers is headers and self._head_size == head_size and self._body_size == body_size:
+            self._held += len(data)
+        else:
+            self._held = 0
+        if self._head_size + self._held > MAX_HEAD and not self.broken:
             self._give_up(_head_too_large())
 
     # --- called by the parser ------------------------------------------------------------------------------
@@ -128,7 +129,7 @@ class Reader:
         self._path = _path(self._url)
         self._refused = self._judge()
         length = headers.get(b"content-length", b"")
-        if length and whole_number(_text(length), MAX_BODY) is None:
+        if length.isdigit() and (len(length) > _LONGEST_LENGTH or int(length) > MAX_BODY):
             self._give_up(self._refused or _too_large())
             raise ValueError("body too large")
         if headers.get(b"expect", b"").lower() == b"100-continue":

@@ -254,7 +254,9 @@ class Objects:
             errors += values.validate(document, kind.schema, old=old)
         elif subresource:
             assert old is not None
-            return validation.validate_metadata(document["metadata"], old["metadata"])
+            if document["metadata"] != old["metadata"]:
+                errors += validation.validate_metadata(document["metadata"], old["metadata"])
+            return errors
         elif old is None:
             errors += validation.validate_create(kind.resource, document)
         else:

@@ -46,10 +46,11 @@ def check_write(request: Request, kind: str) -> bool:
 
 def check_list(request: Request) -> None:
     """The rules of resourceVersion, of its match, and of initial events, for lists and watches."""
-    number(request, "limit")
-    number(request, "timeoutSeconds")
     version, match = request.param("resourceVersion"), request.param("resourceVersionMatch")
     watch, initial = request.flag("watch"), request.param("sendInitialEvents")
+    number(request, "timeoutSeconds")
+    if watch:
+        number(request, "limit")  # which a list reads, and a watch only looks at
     errors: list[FieldError] = []
     if initial and not watch:
         errors.append(fields.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))

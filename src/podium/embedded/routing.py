@@ -50,7 +50,7 @@ def resolve(registry: Registry, path: str) -> Target | None:
     subresource = rest[2] if len(rest) > 2 else ""
     if name and kind.resource.namespaced and not namespace:
         raise status.unknown_path()
-    if subresource in TO_PROCESSES.get(kind.resource, ()):
+    if subresource and subresource in TO_PROCESSES.get(kind.resource, ()):
         return Target(kind, namespace, name, subresource)
     if len(rest) > 3 or (subresource and not _serves(kind, subresource)):
         raise status.unknown_path()

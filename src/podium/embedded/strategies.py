@@ -130,8 +130,9 @@ def prepare_status_update(kind: Kind, new: Document, old: Document) -> Document:
     else:
         result.pop("status", None)
     metadata = result["metadata"] = dict(old["metadata"])
-    if kind.resource == r.PODS and result.get("status"):
-        result["status"] = _with_all_addresses(result["status"])
+    state = result.get("status")
+    if state and ("podIP" in state or "podIPs" in state) and kind.resource == r.PODS:
+        result["status"] = _with_all_addresses(state)
     kept = _WITH_STATUS if kind.custom else _NOT_WITH_STATUS.get(kind.resource, ())
     for field in _WITH_STATUS:
         if field not in kept:

@@ -12,6 +12,8 @@ _WHOLE = re.compile(r"[0-9]+", re.ASCII)
 _SIGNED = re.compile(r"[-+]?[0-9]+", re.ASCII)
 _LONGEST = 40  # characters; leading zeros are allowed, though not for ever
 
+_SURE = 19  # digits that are within 64 bits, whatever they are
+
 MOST = (1 << 63) - 1
 
 
@@ -25,6 +27,8 @@ def whole_number(text: str, most: int = MOST) -> int | None:
 
 def signed_number(text: str) -> int | None:
     """The same with a sign allowed in front, within 64 bits."""
+    if len(text) < _SURE and text.isascii() and text.isdigit():
+        return int(text)
     if len(text) > _LONGEST or not _SIGNED.fullmatch(text):
         return None
     number = int(text)
