@@ -19,6 +19,7 @@ from podium.kube.conditions import set_condition
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
 from podium.kube.schema import structural
 from podium.kube.schema.builtin import type_named
+from podium.kube.schema.defaulting import has_defaults
 from podium.kube.schema.model import Schema
 
 Document = dict[str, Any]
@@ -174,6 +175,8 @@ def kinds_of(definition: Document) -> list[Kind]:
     names = spec["names"]
     namespaced = spec.get("scope") == "Namespaced"
     storage = Resource(spec["group"], "", names["plural"], names["kind"], namespaced)
+    schemas = {version["name"]: _root_schema(version) for version in spec["versions"]}
+    defaulted = {f"{spec['group']}/{name}": each for name, each in schemas.items() if has_defaults(each)}
     kinds = []
     for version in spec["versions"]:
         if not version.get("served"):
@@ -182,7 +185,7 @@ def kinds_of(definition: Document) -> list[Kind]:
         kinds.append(
             Kind(
                 resource=Resource(spec["group"], version["name"], names["plural"], names["kind"], namespaced),
-                schema=_root_schema(version),
+                schema=schemas[version["name"]],
                 storage=storage,
                 singular=names.get("singular") or names["kind"].lower(),
                 short_names=tuple(names.get("shortNames") or ()),
@@ -192,6 +195,8 @@ def kinds_of(definition: Document) -> list[Kind]:
                 custom=True,
                 columns=tuple(_column(each) for each in version.get("additionalPrinterColumns") or ()),
                 selectable_fields=tuple(f["jsonPath"] for f in version.get("selectableFields") or ()),
+                defaults_since=int(definition["metadata"]["resourceVersion"]) if defaulted else 0,
+                defaulted=defaulted,
             )
         )
     return kinds

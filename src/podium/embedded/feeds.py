@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from podium.embedded import options
 from podium.embedded.reading import Filter, served_bytes, too_large
 from podium.embedded.registry import Kind
 from podium.embedded.store import Passage, Record, Store, Write
@@ -64,12 +65,9 @@ class Watch:
 
     def _start(self, request: Request) -> int:
         """Where to begin: with the current state as ADDED events, or after a version."""
-        wanted = request.param("resourceVersion")
         initial = request.param("sendInitialEvents")
         self._ends_initial = initial == "true"
-        if wanted and not wanted.isdigit():
-            raise status.bad_request(f'resourceVersion must be a number, not "{wanted}"')
-        version = int(wanted or 0)
+        version = options.version(request)
         if version > self._store.version:
             raise too_large(version, self._store.version)
         if self._ends_initial or (version == 0 and initial != "false"):
@@ -213,8 +211,8 @@ class Watch:
 
 
 def _timeout(request: Request) -> float:
-    text = request.param("timeoutSeconds")
-    return float(text) if text.isdigit() and int(text) > 0 else DEFAULT_TIMEOUT
+    seconds = options.number(request, "timeoutSeconds")
+    return float(seconds) if seconds is not None and seconds > 0 else DEFAULT_TIMEOUT
 
 
 def _expired(version: int, oldest: int) -> ApiError:

@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.embedded.exchange import Reply
 from podium.embedded.nodes.logs import simulated_log
+from podium.embedded.options import number
 from podium.embedded.store import Store
 from podium.kube import status
 from podium.kube.resources import PODS
@@ -34,21 +35,19 @@ def _print(pod: Document, request: Request, now: float) -> bytes:
         pod,
         request.param("container"),
         previous=request.flag("previous"),
-        tail_lines=_number(request, "tailLines"),
-        since_seconds=_number(request, "sinceSeconds"),
+        tail_lines=_count(request, "tailLines"),
+        since_seconds=_count(request, "sinceSeconds"),
         timestamps=request.flag("timestamps"),
-        limit_bytes=_number(request, "limitBytes"),
+        limit_bytes=_count(request, "limitBytes"),
         now=now,
     )
 
 
-def _number(request: Request, name: str) -> int | None:
-    text = request.param(name)
-    if not text:
-        return None
-    if not text.isdigit():
-        raise status.bad_request(f"{name} must be a whole number that is not negative, not {text!r}")
-    return int(text)
+def _count(request: Request, name: str) -> int | None:
+    found = number(request, name)
+    if found is not None and found < 0:
+        raise status.bad_request(f"{name} must be a whole number that is not negative, not {found}")
+    return found
 
 
 class _Followed:
