@@ -79,8 +79,8 @@ def test_a_job_adopts_its_orphan_and_releases_what_no_longer_matches(server: Ser
 
 def test_a_job_with_its_own_selector_adopts_pods_that_come_later(server: Server, ns: str) -> None:
     pods = f"/api/v1/namespaces/{ns}/pods"
-    own = {"manualSelector": True, "selector": {"matchLabels": {"app": "mine"}}}
-    made = server.create(f"/apis/batch/v1/namespaces/{ns}/jobs", job("mine", suspend=True, **own))
+    own = job("mine", suspend=True, manualSelector=True, selector={"matchLabels": {"app": "mine"}})
+    made = server.create(f"/apis/batch/v1/namespaces/{ns}/jobs", own)
     server.create(pods, unplaced_pod("late", labels={"app": "mine"}, restartPolicy="Never"))
 
     def adopted() -> bool:

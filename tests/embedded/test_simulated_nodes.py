@@ -104,6 +104,24 @@ def test_only_the_marked_nodes_are_driven() -> None:
     assert world.status("b")["phase"] == "Running"
 
 
+@pytest.mark.parametrize("where", ["labels", "annotations"])
+def test_a_node_may_be_left_to_somebody_else(where: str) -> None:
+    world = World(lambda: simulated_kubelets(heartbeat=True))
+    make_node(world, "theirs", metadata={"name": "theirs", where: {"podium.dev/simulated": "false"}})
+    make_node(world, "ours")
+    world.pod("a", node="theirs")
+    world.pod("b", node="ours")
+    world.settle()
+    assert "conditions" not in world.get(NODES, "theirs").get("status", {})
+    leases = world.request(Request("GET", LEASES.path("kube-node-lease")))["items"]
+    assert [lease["metadata"]["name"] for lease in leases] == ["ours"]
+    assert world.status("a")["phase"] == "Pending"
+    assert world.status("b")["phase"] == "Running"
+    world.patch(NODES, "theirs", {"metadata": {where: None}})
+    world.settle()
+    assert world.status("a")["phase"] == "Running", "without the mark it is ours again"
+
+
 def test_a_pod_bound_to_no_node_waits_for_it(world: World) -> None:
     world.pod(node="late")
     world.settle()

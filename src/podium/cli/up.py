@@ -34,6 +34,14 @@ DEFAULT_PORT = 6443
     "--gpus-per-node", type=click.IntRange(min=0), default=0, metavar="G", help="GPUs of each of N nodes."
 )
 @click.option(
+    "--simulate-nodes",
+    type=click.Choice(["all", "own"]),
+    default="all",
+    show_default=True,
+    help="Whose kubelet podium plays: that of all nodes, or of those of --nodes and --nodes-file only.  "
+    'The annotation podium.dev/simulated: "true" or "false" on a Node says otherwise for that one.',
+)
+@click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=DEFAULT_PORT,
@@ -55,6 +63,7 @@ def up(
     nodes: int | None,
     nodes_file: Path | None,
     gpus_per_node: int,
+    simulate_nodes: str,
     port: int,
     config: Path | None,
     data_dir: Path | None,
@@ -84,7 +93,14 @@ def up(
         shapes = [Shape(count=1 if nodes is None else nodes, gpus=gpus_per_node)]
         check_told(shapes[0], "--nodes")
     set_up_logging(verbose)
-    settings = cluster_settings(config, port=port, nodes=tuple(shapes), data_dir=data_dir, in_memory=in_memory)
+    settings = cluster_settings(
+        config,
+        port=port,
+        nodes=tuple(shapes),
+        only_own_nodes=simulate_nodes == "own",
+        data_dir=data_dir,
+        in_memory=in_memory,
+    )
     ctx.exit(run_cluster(settings, _serve))
 
 
