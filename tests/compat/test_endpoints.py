@@ -151,6 +151,41 @@ def test_a_slice_holds_a_hundred_endpoints(server: Server, ns: str) -> None:
     assert len(found) == 2, found
 
 
+def test_endpoints_made_by_hand_are_mirrored(server: Server, ns: str) -> None:
+    path = f"/api/v1/namespaces/{ns}/endpoints"
+    server.create(
+        f"/api/v1/namespaces/{ns}/services", {"metadata": {"name": "db"}, "spec": {"ports": [{"port": 80}]}}
+    )
+    subset = {"addresses": [{"ip": "10.1.2.3"}], "ports": [{"port": 80}]}
+    server.create(path, {"metadata": {"name": "db", "labels": {"team": "a"}}, "subsets": [subset]})
+
+    def leads_to(*places: tuple[str, int, bool]) -> bool:
+        found = {
+            (endpoint["addresses"][0], port["port"], endpoint["conditions"]["ready"])
+            for each in _slices(server, ns, "db")
+            for endpoint in each["endpoints"] or ()
+            for port in each["ports"] or ()
+        }
+        return found == set(places)
+
+    eventually(lambda: leads_to(("10.1.2.3", 80, True)), "a slice that says the same")
+    (mirror,) = _slices(server, ns, "db")
+    labels = mirror["metadata"]["labels"]
+    assert labels["endpointslice.kubernetes.io/managed-by"] == "endpointslicemirroring-controller.k8s.io"
+    assert labels["team"] == "a"
+    assert mirror["metadata"]["ownerReferences"][0]["kind"] == "Endpoints"
+
+    more = {"addresses": [{"ip": "10.2.3.4"}], "notReadyAddresses": [{"ip": "10.2.3.5"}], "ports": [{"port": 81}]}
+    server.merge(f"{path}/db", {"subsets": [more]})
+    eventually(lambda: leads_to(("10.2.3.4", 81, True), ("10.2.3.5", 81, False)), "the slice follows")
+    server.merge(f"{path}/db", {"metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}}})
+    eventually(lambda: not _slices(server, ns, "db"), "who does not want a mirror has none")
+    server.merge(f"{path}/db", {"metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": None}}})
+    eventually(lambda: _slices(server, ns, "db"), "and has one again")
+    server.http("DELETE", f"{path}/db").expect(200)
+    eventually(lambda: not _slices(server, ns, "db"), "the mirror goes with what it shows")
+
+
 def _addressed_pod(server: Server, ns: str, name: str, ip: str) -> None:
     made = pod(name, labels={"app": "many"}, schedulerName="nobody")
     server.create(f"/api/v1/namespaces/{ns}/pods", made)

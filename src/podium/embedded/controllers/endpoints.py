@@ -1,4 +1,7 @@
-"""Where a Service leads to: EndpointSlices and an Endpoints object for every Service with a selector."""
+"""Where a Service leads to: EndpointSlices and an Endpoints object for every Service with a selector.
+
+The Endpoints of a Service without one are made by hand; slices that say the same are made from them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,14 @@ from podium.embedded.controllers.endpoint_parts import (
     ports_of,
     whereabouts,
 )
-from podium.embedded.controllers.endpoint_slices import MANAGED_BY, MANAGER, SERVICE_NAME, slice_changes
+from podium.embedded.controllers.endpoint_slices import (
+    MANAGED_BY,
+    MANAGER,
+    MIRROR_MANAGER,
+    SERVICE_NAME,
+    mirror_changes,
+    slice_changes,
+)
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Delete, Document, Patch
 from podium.kube.controller import NOTHING, Mapper, Outcome
@@ -24,6 +34,8 @@ from podium.kube.selectors import LabelMatch, from_labels
 from podium.kube.wire import Endpoints, Object, Pod, Service
 
 ENDPOINTS_MANAGED_BY = "endpoints.kubernetes.io/managed-by"
+SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror"
+LEADER = "control-plane.alpha.kubernetes.io/leader"  # an old kind of lease, on an Endpoints object
 
 
 def selector_of(obj: Object) -> LabelMatch:
@@ -45,29 +57,40 @@ class EndpointsController:
 
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
         service = cache.find(SERVICES, Service, key)
+        present = cache.find(ENDPOINTS, Endpoints, key)
+        mirror = tuple(_mirror(service, present, cache))
         if service is None:
             # The slice goes with its owner; the Endpoints object is of the same name and has none.
-            orphan = cache.find(ENDPOINTS, Endpoints, key)
-            if orphan is None or orphan.deleting or ENDPOINTS_MANAGED_BY not in orphan.labels:
-                return NOTHING
-            return Outcome((Delete(ENDPOINTS, *key, uid=orphan.uid),))
-        if service.deleting or not service.spec.selector:
+            if present is None or present.deleting or ENDPOINTS_MANAGED_BY not in present.labels:
+                return Outcome(mirror)
+            return Outcome((Delete(ENDPOINTS, *key, uid=present.uid),))
+        if service.deleting:
             return NOTHING
+        if not service.spec.selector:
+            return Outcome(mirror)
         selected = cache.select(PODS, service.namespace, selector_of(service))
         pods = [pod for pod in selected if isinstance(pod, Pod) and has_address(pod)]
-        return Outcome((*slice_changes(service, pods, cache), *_endpoints(service, pods, cache)))
+        return Outcome((*mirror, *slice_changes(service, pods, cache), *_endpoints(service, pods, present)))
 
 
 def _service_of_slice(obj: Object, cache: Cache) -> Iterable[Key]:
     name = obj.labels.get(SERVICE_NAME)
-    return ((obj.namespace, name),) if name and obj.labels.get(MANAGED_BY) == MANAGER else ()
+    return ((obj.namespace, name),) if name and obj.labels.get(MANAGED_BY) in (MANAGER, MIRROR_MANAGER) else ()
 
 
-def _endpoints(service: Service, pods: list[Pod], cache: Cache) -> Iterable[Change]:
+def _mirror(service: Service | None, endpoints: Endpoints | None, cache: Cache) -> Iterable[Change]:
+    """Slices for Endpoints that somebody made for a Service without a selector; none for any others."""
+    if endpoints is None or endpoints.deleting:
+        return ()
+    by_hand = service is not None and not service.spec.selector
+    skipped = endpoints.labels.get(SKIP_MIRROR) == "true" or LEADER in endpoints.annotations
+    return mirror_changes(endpoints, cache, wanted=by_hand and not skipped)
+
+
+def _endpoints(service: Service, pods: list[Pod], present: Endpoints | None) -> Iterable[Change]:
     """The older form of the same: addresses that are ready and those that are not, by ports."""
     content: Document = {"subsets": _subsets(service, pods) or None}
     labels = {**labels_of(service), ENDPOINTS_MANAGED_BY: "endpoint-controller"}
-    present = cache.find(ENDPOINTS, Endpoints, (service.namespace, service.name))
     if present is None:
         document = {
             "apiVersion": ENDPOINTS.api_version,
