@@ -63,7 +63,8 @@ class NamespaceController:
         if FINALIZER not in (namespace.spec.finalizers or ()):
             return NOTHING
         conditions = namespace.status.conditions
-        if condition(conditions, CONTENT_DELETED) is None:
+        told = condition(conditions, CONTENT_DELETED)
+        if told is None or told.status != "False":
             return Outcome((*_delete_all(namespace, [PODS]), *_write(namespace, _deleted(), now)))
         if cache.holds(PODS, namespace.name):
             return Outcome(tuple(_delete_late(namespace, [PODS], cache)))
