@@ -9,6 +9,9 @@ from podium.kube.wire import Object, Pod, Service, ServicePort
 
 HEADLESS = "service.kubernetes.io/headless"
 
+Numbers = tuple[int | None, ...]  # of the ports of a Service, in their order; None where a pod lacks the name
+Groups = dict[Numbers, list[Pod]]
+
 # A pod that has ended keeps its address in its status, but nothing answers there.
 _ADDRESSED_PHASES = ("Pending", "Running")
 
@@ -29,29 +32,36 @@ def labels_of(service: Service) -> dict[str, str]:
     return {**service.labels, HEADLESS: ""} if is_headless(service) else dict(service.labels)
 
 
-def ports_of(service: Service, pod: Pod) -> list[Document]:
-    """The Service's ports with the numbers that they have in this pod; others are left out."""
-    found: list[Document] = []
-    for port in service.spec.ports or ():
-        number = _number(port, pod)
-        if number is not None:
-            document: Document = {"name": port.name, "port": number, "protocol": port.protocol}
-            if port.app_protocol is not None:
-                document["appProtocol"] = port.app_protocol
-            found.append(document)
+def by_numbers(service: Service, pods: list[Pod]) -> Groups:
+    """Pods by the numbers that the Service's ports have in them: only a named port has more than one."""
+    ports = service.spec.ports or ()
+    if not any(isinstance(_target(port), str) for port in ports):
+        return {tuple(_number(port, None) for port in ports): pods} if pods else {}
+    found: Groups = {}
+    for pod in pods:
+        found.setdefault(tuple(_number(port, pod) for port in ports), []).append(pod)
     return found
 
 
-def _number(port: ServicePort, pod: Pod) -> int | None:
+def _target(port: ServicePort) -> int | str:
+    return port.target_port if port.target_port not in (None, 0, "") else port.port
+
+
+def _number(port: ServicePort, pod: Pod | None) -> int | None:
     """The number behind a port of the Service; a name is looked up in the pod's containers."""
-    target = port.target_port if port.target_port not in (None, 0, "") else port.port
+    target = _target(port)
     if isinstance(target, int):
         return target
-    for container in pod.spec.containers:
+    for container in pod.spec.containers if pod is not None else ():
         for each in container.ports or ():
             if each.name == target and each.protocol == port.protocol:
                 return each.container_port
     return None
+
+
+def port_document(port: ServicePort, number: int) -> Document:
+    document: Document = {"name": port.name, "port": number, "protocol": port.protocol}
+    return document if port.app_protocol is None else {**document, "appProtocol": port.app_protocol}
 
 
 def whereabouts(service: Service, pod: Pod) -> Document:

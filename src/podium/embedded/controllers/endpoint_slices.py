@@ -12,7 +12,14 @@ from itertools import islice
 
 import msgspec
 
-from podium.embedded.controllers.endpoint_parts import difference, is_ready, labels_of, ports_of, whereabouts
+from podium.embedded.controllers.endpoint_parts import (
+    Groups,
+    difference,
+    is_ready,
+    labels_of,
+    port_document,
+    whereabouts,
+)
 from podium.embedded.controllers.names import NamesIn, generated_names
 from podium.kube.cache import Cache
 from podium.kube.changes import Change, Create, Delete, Document, Patch
@@ -48,13 +55,13 @@ class _Owner(msgspec.Struct):
     labels: dict[str, str]
 
 
-def slice_changes(service: Service, pods: Iterable[Pod], cache: Cache) -> Iterator[Change]:
+def slice_changes(service: Service, pods: Groups, cache: Cache) -> Iterator[Change]:
     """The writes that bring the slices of a Service up to date; one that leads nowhere has an empty slice."""
     groups: dict[Ports, _Group] = {}
-    for pod in pods:
-        _join(groups, "IPv4", ports_of(service, pod), _endpoint(service, pod))
-    if not groups:
-        groups[_key("IPv4", ())] = _Group("IPv4", [], [])
+    for numbers, those in (pods or {(): []}).items():
+        pairs = zip(service.spec.ports or (), numbers, strict=False)
+        ports = [port_document(port, number) for port, number in pairs if number is not None]
+        _group(groups, "IPv4", ports).endpoints += [_endpoint(service, pod) for pod in those]
     yield from _changes(_Owner(SERVICES, service, MANAGER, labels_of(service)), groups, cache)
 
 
@@ -68,15 +75,15 @@ def mirror_changes(endpoints: Endpoints, cache: Cache, *, wanted: bool) -> Itera
                 family = "IPv6" if ":" in address["ip"] else "IPv4"
                 more = {key: value for key, value in address.items() if key != "ip"}
                 endpoint = {"addresses": [address["ip"]], "conditions": {"ready": ready}, **more}
-                _join(groups, family, ports, endpoint)
+                _group(groups, family, ports).endpoints.append(endpoint)
     yield from _changes(_Owner(ENDPOINTS, endpoints, MIRROR_MANAGER, dict(endpoints.labels)), groups, cache)
 
 
 # --- the slices that are wanted ----------------------------------------------------------------------------
 
 
-def _join(groups: dict[Ports, _Group], family: str, ports: list[Document], endpoint: Document) -> None:
-    groups.setdefault(_key(family, ports), _Group(family, ports, [])).endpoints.append(endpoint)
+def _group(groups: dict[Ports, _Group], family: str, ports: list[Document]) -> _Group:
+    return groups.setdefault(_key(family, ports), _Group(family, ports, []))
 
 
 def _key(family: str, ports: Iterable[Document]) -> Ports:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from podium.embedded.controllers.endpoint_parts import (
+    Groups,
+    Numbers,
+    by_numbers,
     difference,
     has_address,
     is_headless,
     is_ready,
     labels_of,
-    ports_of,
+    port_document,
     whereabouts,
 )
 from podium.embedded.controllers.endpoint_slices import (
@@ -70,7 +73,8 @@ class EndpointsController:
             return Outcome(mirror)
         selected = cache.select(PODS, service.namespace, selector_of(service))
         pods = [pod for pod in selected if isinstance(pod, Pod) and has_address(pod)]
-        return Outcome((*mirror, *slice_changes(service, pods, cache), *_endpoints(service, pods, present)))
+        groups = by_numbers(service, pods)
+        return Outcome((*mirror, *slice_changes(service, groups, cache), *_endpoints(service, groups, present)))
 
 
 def _service_of_slice(obj: Object, cache: Cache) -> Iterable[Key]:
@@ -87,9 +91,9 @@ def _mirror(service: Service | None, endpoints: Endpoints | None, cache: Cache) 
     return mirror_changes(endpoints, cache, wanted=by_hand and not skipped)
 
 
-def _endpoints(service: Service, pods: list[Pod], present: Endpoints | None) -> Iterable[Change]:
+def _endpoints(service: Service, groups: Groups, present: Endpoints | None) -> Iterable[Change]:
     """The older form of the same: addresses that are ready and those that are not, by ports."""
-    content: Document = {"subsets": _subsets(service, pods) or None}
+    content: Document = {"subsets": _subsets(service, groups) or None}
     labels = {**labels_of(service), ENDPOINTS_MANAGED_BY: "endpoint-controller"}
     if present is None:
         document = {
@@ -103,31 +107,36 @@ def _endpoints(service: Service, pods: list[Pod], present: Endpoints | None) -> 
     return (Patch(ENDPOINTS, present.namespace, present.name, patch, uid=present.uid),) if patch else ()
 
 
-def _subsets(service: Service, pods: list[Pod]) -> list[Document]:
+def _subsets(service: Service, groups: Groups) -> list[Document]:
     """Ports that the same pods have form a subset; a named port with two numbers is two ports."""
-    offered: dict[tuple[object, ...], Document] = {}
-    offering: dict[tuple[object, ...], list[Pod]] = {}
-    for pod in sorted(pods, key=lambda pod: (pod.status.pod_ip, pod.uid)):
-        if pod.deleting and not service.spec.publish_not_ready_addresses:
-            continue
-        ports = ports_of(service, pod)
-        # Only a headless Service may have no ports at all: then it leads to addresses alone.
-        for port in ports or ([{}] if is_headless(service) and not service.spec.ports else []):
-            key = tuple(port.values())
-            offered[key] = {name: value for name, value in port.items() if value != ""}
-            offering.setdefault(key, []).append(pod)
-    together: dict[tuple[str, ...], list[tuple[object, ...]]] = {}
-    for key, those in offering.items():
-        together.setdefault(tuple(pod.uid for pod in those), []).append(key)
-    return [
-        _subset(service, offering[keys[0]], [offered[key] for key in keys if offered[key]])
-        for keys in together.values()
+    if not service.spec.ports and not is_headless(service):
+        return []
+    together: dict[tuple[Numbers, ...], list[Document]] = {}
+    for index, port in enumerate(service.spec.ports or ()):
+        holders: dict[int | None, list[Numbers]] = {}
+        for numbers in groups:
+            holders.setdefault(numbers[index], []).append(numbers)
+        for number, who in holders.items():
+            if number is not None:
+                document = {key: value for key, value in port_document(port, number).items() if value != ""}
+                together.setdefault(tuple(who), []).append(document)
+    if not service.spec.ports:
+        together[tuple(groups)] = []  # a headless Service may lead to addresses alone
+    found = [
+        _subset(service, [pod for numbers in who for pod in groups[numbers]], documents)
+        for who, documents in together.items()
     ]
+    return [subset for subset in found if "addresses" in subset or "notReadyAddresses" in subset]
 
 
 def _subset(service: Service, pods: list[Pod], ports: list[Document]) -> Document:
-    ready = [_address(service, pod) for pod in pods if is_ready(service, pod)]
-    waiting = [_address(service, pod) for pod in pods if not is_ready(service, pod)]
+    ready: list[Document] = []
+    waiting: list[Document] = []
+    for pod in sorted(pods, key=lambda pod: (pod.status.pod_ip, pod.uid)):
+        if is_ready(service, pod):
+            ready.append(_address(service, pod))
+        elif not pod.deleting:
+            waiting.append(_address(service, pod))
     parts = {"addresses": ready, "notReadyAddresses": waiting, "ports": ports}
     return {name: part for name, part in parts.items() if part}
 
