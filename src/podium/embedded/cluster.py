@@ -33,6 +33,7 @@ from podium.embedded.kinds import builtin_kinds
 from podium.embedded.local import LocalTransport
 from podium.embedded.log import MemoryLog, SqliteLog
 from podium.embedded.metrics import Metrics
+from podium.embedded.nodes.foreign import ForeignNodes
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.node_status import SIMULATED, marked_nodes, unless_foreign
 from podium.embedded.nodes.shapes import Shape, node_documents
@@ -152,7 +153,7 @@ class EmbeddedCluster:
 
     def _start_machine(self, authority: str) -> None:
         """Controllers, kubelets and scheduler as one machine: they share one view of the cluster."""
-        kubelets = simulated_kubelets(drives=self._drives)
+        kubelets = [*simulated_kubelets(drives=self._drives), ForeignNodes(self._drives)]
         built_in = [*all_controllers(authority, self.api.registry.watchable), *kubelets]
         manager = Manager([*built_in, *self._settings.controllers])
         self.driver = driver = Driver(
