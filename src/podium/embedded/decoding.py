@@ -10,12 +10,17 @@ import yaml
 from podium.embedded.conversion import typed
 from podium.embedded.doubled import doubled_keys
 from podium.embedded.registry import Kind
+from podium.errors import ApiError
 from podium.kube import status
 from podium.kube.resources import Resource
 from podium.kube.schema import engine
 from podium.kube.transport import JSON, Request
 
 Document = dict[str, Any]
+
+# How deep lists and objects may stand in each other.  Code that walks a document takes a few frames a level, of
+# the thousand that Python has.
+MAX_DEPTH = 200
 
 YAML_TYPES = ("application/yaml", "application/x-yaml")
 
@@ -26,8 +31,9 @@ def decode_body(request: Request, *, what: str) -> Document:
     try:
         if media in YAML_TYPES:
             document = yaml.load(request.body, yaml.CSafeLoader)
+            check_depth(document)
         elif media == JSON:
-            document = msgspec.json.decode(request.body)
+            document = decode_json(request.body)
         else:
             raise status.unsupported_media_type(media, (JSON, *YAML_TYPES))
     except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
@@ -41,6 +47,33 @@ def decode_body(request: Request, *, what: str) -> Document:
             f"the object provided is unrecognized (must be of type {what}): it is not a JSON object"
         )
     return document
+
+
+def decode_json(body: bytes) -> Any:
+    """A body of JSON.  DecodeError if it is none, ApiError if it nests too deep."""
+    try:
+        value = msgspec.json.decode(body)
+    except RecursionError:
+        raise too_deep() from None
+    # What has few brackets is not deep: nearly every body is done with this.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+        check_depth(value)
+    return value
+
+
+def check_depth(value: Any) -> None:
+    """ApiError if lists and objects stand in each other too deep for those who walk them."""
+    level, depth = [value], 0
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise too_deep()
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+
+
+def too_deep() -> ApiError:
+    told = f"lists and objects stand in each other more than {MAX_DEPTH} deep"
+    return status.bad_request(f"the body exceeded max depth: {told}")
 
 
 def check_type_meta(document: Document, kind: Kind) -> Document:

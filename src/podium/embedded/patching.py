@@ -96,6 +96,8 @@ def apply(before: Document, media: str, body: Any, kind: Kind) -> Document:
             raise status.bad_request(str(error)) from None
     if not isinstance(after, dict) or not isinstance(after.get("metadata"), dict):
         raise status.bad_request("the patch leaves no object with metadata")
+    if media == JSON_PATCH:
+        decoding.check_depth(after)  # a path that leads deep takes what is added there deeper still
     return after
 
 
@@ -119,7 +121,7 @@ def apply_to_scale(before: Document, request: Request) -> Document:
 
 def _decode(request: Request) -> Any:
     try:
-        return msgspec.json.decode(request.body)
+        return decoding.decode_json(request.body)
     except msgspec.DecodeError as error:
         raise status.bad_request(f"error decoding patch: {error}") from None
 
