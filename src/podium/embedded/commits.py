@@ -7,9 +7,9 @@ number, the digest, and a chain in which each commit goes on from the one before
 SQLite drops what is torn at the end of its write-ahead log without a word.  That is right for a commit that nobody
 was told of, and wrong for one that was acknowledged.  So after each commit, and before anybody is told, its number
 and chain go into a small file of their own: a database that is behind this file has lost something.  The file is
-written into the kernel's cache, which outlives the process, and is brought to the disk about once a second: another
-wait for the disk would double the time of a commit.  After a power cut it may thus be a second behind the database,
-which is allowed; it is never ahead.
+written into the kernel's cache, which outlives the process, and is brought to the disk about once a second:
+another wait for the disk would double the time of a commit.  After a power cut it may thus be a second behind the
+database, which is allowed; it is never ahead.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ still want to look at.
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x706F6469  # "podi": tells our file from any other SQLite database
 SCHEMA_VERSION = 2
-_WITHOUT_CHECKSUMS = 1
+_NEW, _WITHOUT_CHECKSUMS = 0, 1
 
 _TABLES = """
 CREATE TABLE head (
@@ -83,7 +84,6 @@ def inspect(path: Path) -> None:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             version = _schema_version(connection)
             tables = set(_tables(connection))
-            pages = connection.execute("PRAGMA page_count").fetchone()[0]
             verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
         raise unusable(path, error) from error
@@ -96,7 +96,7 @@ def inspect(path: Path) -> None:
         )
     if verdict != "ok":
         raise damaged(path, verdict.splitlines()[-1])
-    if not tables and pages > 1:
+    if not tables:
         raise damaged(path, "its tables are missing")
 
 
@@ -107,7 +107,7 @@ def read(path: Path, record: CommitRecord) -> Contents:
             with closing(_read_only(path)) as connection:
                 contents = _contents(connection)
         else:
-            contents = Contents(Head.first(1, 0), {}, [], schema=0)
+            contents = Contents(Head.first(1, 0), {}, [], schema=_NEW)
     except sqlite3.Error as error:
         raise unusable(path, error) from error
     except (msgspec.MsgspecError, TypeError, ValueError, KeyError, RecursionError) as error:
@@ -119,12 +119,16 @@ def read(path: Path, record: CommitRecord) -> Contents:
 def open_for_writing(path: Path, contents: Contents) -> sqlite3.Connection:
     """The connection of the writer; makes the tables, or brings an old file up to date."""
     try:
+        if contents.schema == _NEW:
+            _create(path, contents)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA busy_timeout = 5000")
-        if contents.schema < SCHEMA_VERSION:
+        if contents.schema == _WITHOUT_CHECKSUMS:
             _bring_up_to_date(connection, contents)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be made: {error.strerror}") from error
     except sqlite3.Error as error:
         raise unusable(path, error) from error
     if contents.schema == _WITHOUT_CHECKSUMS:
@@ -159,8 +163,6 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 def _contents(connection: sqlite3.Connection) -> Contents:
     tables = set(_tables(connection))
-    if not tables:
-        return Contents(Head.first(1, 0), {}, [], schema=0)
     schema = _schema_version(connection)
     if (schema == _WITHOUT_CHECKSUMS) == ("head" in tables) or schema < _WITHOUT_CHECKSUMS:
         raise ValueError("its schema version does not fit its tables")
@@ -217,7 +219,7 @@ def _compare(path: Path, contents: Contents, record: CommitRecord) -> None:
         )
         return
     if last is None:
-        if head.commit:
+        if contents.schema == SCHEMA_VERSION:
             log.warning("%s is missing: whether %s lacks its last writes cannot be told", record.path, path)
         return
     if last.commit > head.commit:
@@ -232,6 +234,16 @@ def _compare(path: Path, contents: Contents, record: CommitRecord) -> None:
             f"{path} is not the database that {record.path.name} belongs to: its commit {head.commit} is another "
             f"one; nothing was changed: if it is a copy that was put in place, remove {record.path.name}"
         )
+
+
+def _create(path: Path, contents: Contents) -> None:
+    """Makes the file whole or not at all, so that one without tables is never taken for a new one."""
+    made = path.with_name(f"{path.name}.new")
+    made.unlink(missing_ok=True)
+    os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # it will hold secrets
+    with closing(sqlite3.connect(made, isolation_level=None)) as connection:
+        _bring_up_to_date(connection, contents)
+    made.replace(path)
 
 
 def _bring_up_to_date(connection: sqlite3.Connection, contents: Contents) -> None:

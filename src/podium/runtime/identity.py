@@ -3,12 +3,12 @@
     <host>_<where process numbers are counted>_<process number>_<random>
 
 A scheduler that was killed leaves its lease behind, and its successor would wait for its end.  But the successor
-usually starts on the same machine, and can ask there whether the process is gone.  Process numbers are only compared
-where they are counted alike: on the same boot of the same kernel, in the same PID namespace.  A number that was
-given out again looks like a process that is alive, which costs the wait and nothing else.
+usually starts on the same machine, and can ask there whether the process is gone.  Process numbers are compared
+only where they are counted alike: on the same boot of the same kernel, in the same PID namespace.  A number that
+was given out again looks like a process that is alive, which costs the wait and nothing else.
 
-The kernel is asked with the signal 0, which it answers for every process, also for those of other users.  /proc does
-not: mounted with `hidepid` it shows nobody else's, as if they were not there.
+The kernel is asked with the signal 0, which it answers for every process, also for those of other users.  /proc
+does not: mounted with `hidepid` it shows nobody else's, as if they were not there.
 """
 
 from __future__ import annotations
