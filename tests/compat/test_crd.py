@@ -456,3 +456,31 @@ def test_a_finalizer_of_an_object_holds_its_definition(server: Server, ns: str, 
     assert (refused.status, refused.reason) == (403, "Forbidden")
     server.merge(widgets(group, ns, "a"), {"metadata": {"finalizers": None}})
     server.kubectl("wait", "--for=delete", f"crd/widgets.{group}", "--timeout=30s")
+
+
+def nested(levels: int) -> Document:
+    """A schema in which objects stand in each other."""
+    schema: Document = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return {"deep": schema}
+
+
+def test_a_deep_schema_is_served_like_any_other(server: Server, ns: str, group: str) -> None:
+    establish(server, crd("widgets", "Widget", nested(90), group))
+    value: Any = "bottom"
+    for _ in range(90):
+        value = {"a": value}
+    made = server.create(widgets(group, ns), widget(group, "deep", {"deep": value}))
+    assert made["spec"]["deep"] == value
+    answer = server.http("POST", widgets(group, ns), widget(group, "wrong", {"deep": {"a": {"a": "too early"}}}))
+    assert (answer.status, answer.reason) == (422, "Invalid")
+    for path in ("/openapi/v2", f"/openapi/v3/apis/{group}/v1"):
+        eventually(lambda path=path: b"Widget" in server.http("GET", path).body, f"{path} tells of it")
+
+
+def test_what_is_nested_without_end_is_refused(server: Server, ns: str) -> None:
+    for depth in (11_000, 100_000):
+        body = b'{"a":' * depth + b"1" + b"}" * depth
+        answer = server.http("POST", f"/api/v1/namespaces/{ns}/configmaps", body)
+        assert (answer.status, answer.reason) == (400, "BadRequest")

@@ -215,7 +215,7 @@ def _compare(path: Path, contents: Contents, record: CommitRecord) -> None:
         last = record.read()
     except (OSError, ValueError) as error:
         log.warning(
-            "%s cannot be read (%s): whether %s lacks its last writes cannot be told", record.path, error, path
+            "%s is damaged (%s): whether %s lacks its last writes cannot be told", record.path, error, path
         )
         return
     if last is None:
