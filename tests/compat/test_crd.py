@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -476,7 +477,12 @@ def test_a_deep_schema_is_served_like_any_other(server: Server, ns: str, group: 
     answer = server.http("POST", widgets(group, ns), widget(group, "wrong", {"deep": {"a": {"a": "too early"}}}))
     assert (answer.status, answer.reason) == (422, "Invalid")
     for path in ("/openapi/v2", f"/openapi/v3/apis/{group}/v1"):
-        eventually(lambda path=path: b"Widget" in server.http("GET", path).body, f"{path} tells of it")
+        tells = partial(_tells, server, path, b"Widget")
+        eventually(tells, f"{path} tells of it")
+
+
+def _tells(server: Server, path: str, word: bytes) -> bool:
+    return word in server.http("GET", path).body
 
 
 def test_what_is_nested_without_end_is_refused(server: Server, ns: str) -> None:

@@ -161,6 +161,16 @@ def test_without_its_write_ahead_log_a_database_is_refused(
     assert not caplog.records, "and only once"
 
 
+def test_a_write_ahead_log_without_its_database_is_refused(killed: Cluster, tmp_path: Path) -> None:
+    path = killed.copy(tmp_path / "lost")
+    path.unlink()
+    with pytest.raises(StorageError, match="it is empty, and its write-ahead log is not"):
+        SqliteLog(path).restore()
+    Path(f"{path}-wal").unlink()
+    with pytest.raises(StorageError, match="lacks acknowledged writes: it ends with commit 0"):
+        SqliteLog(path).restore()
+
+
 def test_an_older_copy_in_place_of_a_database_is_noticed(killed: Cluster, tmp_path: Path) -> None:
     path = killed.copy(tmp_path / "copied")
     log = SqliteLog(path)

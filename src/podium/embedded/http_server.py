@@ -176,8 +176,8 @@ class HttpServer:
                 try:
                     await self._durability.wait(entry)
                 except Exception as error:
-                    log.error("a write could not be stored: %s", error)
-                    failure = ApiError(500, "InternalError", f"the write could not be stored: {error}")
+                    log.error("an answer is held back, because a write could not be stored: %s", error)
+                    failure = ApiError(500, "InternalError", f"what was written could not be stored: {error}")
                     instead = refusal(failure)
                 self._held.popleft()
                 self._release(slot, instead)

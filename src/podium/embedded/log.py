@@ -213,7 +213,7 @@ class SqliteLog:
         except Exception as error:
             if not isinstance(error, sqlite3.Error | OSError):
                 log.exception("the log's writer failed")
-            self.failure = StorageError(f"{self.path} cannot be written: {error or type(error).__name__}")
+            self.failure = StorageError(f"{self.path} cannot be written: {str(error) or type(error).__name__}")
             self._announce()
 
     def _write_batches(self) -> None:

@@ -77,7 +77,7 @@ class Contents(msgspec.Struct):
 
 def inspect(path: Path) -> None:
     """Refuses what is not ours, not whole, or from a newer podium."""
-    if not path.exists() or path.stat().st_size == 0:
+    if _size(path) == 0:
         return
     try:
         with closing(_read_only(path)) as connection:
@@ -103,10 +103,12 @@ def inspect(path: Path) -> None:
 def read(path: Path, record: CommitRecord) -> Contents:
     """The state in the file; StorageError if it is damaged, or behind what was acknowledged."""
     try:
-        if path.exists() and path.stat().st_size > 0:
+        if _size(path) > 0:
             with closing(_read_only(path)) as connection:
                 contents = _contents(connection)
         else:
+            if _size(path.with_name(f"{path.name}-wal")) > 0:
+                raise ValueError("it is empty, and its write-ahead log is not")
             contents = Contents(Head.first(1, 0), {}, [], schema=_NEW)
     except sqlite3.Error as error:
         raise unusable(path, error) from error
@@ -155,6 +157,10 @@ def unusable(path: Path, error: sqlite3.Error) -> StorageError:
 
 
 # --- inside ------------------------------------------------------------------------------------------------
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
