@@ -273,7 +273,7 @@ class SqliteLog:
             connection.execute(f"DELETE FROM objects WHERE id IN ({','.join('?' * len(part))})", part)
         head = self._head.next(batch[-1][1].version, digest)
         connection.execute(
-            "UPDATE head SET commits = ?, version = ?, digest = ?, before = ?, chain = ?",
+            "UPDATE head SET commits = ?, version = ?, digest = ?, before = ?, chain = ? WHERE id = 0",
             msgspec.structs.astuple(head),
         )
         connection.execute("COMMIT")

@@ -26,8 +26,12 @@ APPLICATION_ID = 0x706F6469  # "podi": tells our file from any other SQLite data
 SCHEMA_VERSION = 2
 _NEW, _WITHOUT_CHECKSUMS = 0, 1
 
+# Pods are 2 to 4 KB: of SQLite's usual pages of 4 KB each would fill one by itself and leave half of it empty.
+_PAGE = 8192
+
 _TABLES = """
 CREATE TABLE head (
+    id INTEGER PRIMARY KEY,
     commits INTEGER NOT NULL,
     version INTEGER NOT NULL,
     digest INTEGER NOT NULL,
@@ -174,7 +178,7 @@ def _contents(connection: sqlite3.Connection) -> Contents:
         raise ValueError("its schema version does not fit its tables")
     if schema == _WITHOUT_CHECKSUMS:
         return _without_checksums(connection)
-    (stored,) = connection.execute("SELECT * FROM head").fetchall()
+    (stored,) = connection.execute("SELECT commits, version, digest, before, chain FROM head").fetchall()
     head = Head(*stored)
     if not head.whole:
         raise ValueError("the checksum of its last commit does not match")
@@ -248,6 +252,7 @@ def _create(path: Path, contents: Contents) -> None:
     made.unlink(missing_ok=True)
     os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # it will hold secrets
     with closing(sqlite3.connect(made, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA page_size = {_PAGE}")
         _bring_up_to_date(connection, contents)
     made.replace(path)
 
@@ -259,7 +264,7 @@ def _bring_up_to_date(connection: sqlite3.Connection, contents: Contents) -> Non
     head = ", ".join(str(value) for value in msgspec.structs.astuple(contents.head))
     connection.executescript(
         f"BEGIN;{_SET_ASIDE if old else ''}{_TABLES}{_TAKE_OVER if old else ''}"
-        f"INSERT INTO head VALUES ({head});"
+        f"INSERT INTO head VALUES (0, {head});"
         f"PRAGMA application_id = {APPLICATION_ID};"
         f"PRAGMA user_version = {SCHEMA_VERSION};"
         "COMMIT;"
