@@ -20,7 +20,7 @@ from podium.errors import StorageError
 from podium.kube.resources import CONFIGMAPS, PODS
 
 SOAK = bool(os.environ.get("PODIUM_SOAK"))
-COMMITS, LAST_START = 300, 260
+COMMITS, LAST_START = 300, 288
 CUTS = 1 << 16
 FLIPS = 1000 if SOAK else 120
 STEP = 1 if SOAK else 431  # a prime: the sample meets every place of a frame

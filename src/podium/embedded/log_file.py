@@ -91,6 +91,8 @@ def inspect(path: Path) -> None:
             verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
         raise unusable(path, error) from error
+    except Exception as error:  # there is no telling what damaged bytes are taken for
+        raise damaged(path, error) from error
     if tables and application != APPLICATION_ID:
         raise StorageError(f"{path} is not a podium database; choose another --data-dir")
     if version > SCHEMA_VERSION:
@@ -116,7 +118,7 @@ def read(path: Path, record: CommitRecord) -> Contents:
             contents = Contents(Head.first(1, 0), {}, [], schema=_NEW)
     except sqlite3.Error as error:
         raise unusable(path, error) from error
-    except (msgspec.MsgspecError, TypeError, ValueError, KeyError, RecursionError) as error:
+    except Exception as error:  # there is no telling what damaged bytes are taken for
         raise damaged(path, error) from error
     _compare(path, contents, record)
     return contents
@@ -147,8 +149,9 @@ def open_for_writing(path: Path, contents: Contents) -> sqlite3.Connection:
 
 
 def damaged(path: Path, error: object) -> StorageError:
+    why = " ".join(str(error).split())  # it may repeat a part of the file
     return StorageError(
-        f"{path} is damaged ({error}); nothing was changed: restore a copy of it or choose another --data-dir"
+        f"{path} is damaged ({why}); nothing was changed: restore a copy of it or choose another --data-dir"
     )
 
 
