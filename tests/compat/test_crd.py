@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -546,3 +547,36 @@ def test_a_definition_in_protobuf(server: Server, ns: str) -> None:
         assert {field for field, _ in answer.causes} >= {"spec.size", "spec.words[0]", "spec.map.b", "spec.mode"}
     finally:
         server.http("DELETE", f"{DEFINITIONS}/{made['metadata']['name']}")
+
+
+def nested(levels: int) -> Document:
+    """A schema in which objects stand in each other."""
+    schema: Document = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return {"deep": schema}
+
+
+def test_a_deep_schema_is_served_like_any_other(server: Server, ns: str, group: str) -> None:
+    establish(server, crd("widgets", "Widget", nested(90), group))
+    value: Any = "bottom"
+    for _ in range(90):
+        value = {"a": value}
+    made = server.create(widgets(group, ns), widget(group, "deep", {"deep": value}))
+    assert made["spec"]["deep"] == value
+    answer = server.http("POST", widgets(group, ns), widget(group, "wrong", {"deep": {"a": {"a": "too early"}}}))
+    assert (answer.status, answer.reason) == (422, "Invalid")
+    for path in ("/openapi/v2", f"/openapi/v3/apis/{group}/v1"):
+        tells = partial(_tells, server, path, b"Widget")
+        eventually(tells, f"{path} tells of it")
+
+
+def _tells(server: Server, path: str, word: bytes) -> bool:
+    return word in server.http("GET", path).body
+
+
+def test_what_is_nested_without_end_is_refused(server: Server, ns: str) -> None:
+    for depth in (11_000, 100_000):
+        body = b'{"a":' * depth + b"1" + b"}" * depth
+        answer = server.http("POST", f"/api/v1/namespaces/{ns}/configmaps", body)
+        assert (answer.status, answer.reason) == (400, "BadRequest")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.compat.client import Server, eventually
 from tests.compat.objects import configmap, crd, crd_version, pod, template, unplaced_pod
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def test_who_owns_a_field(server: Server, ns: str) -> None:
@@ -111,3 +115,15 @@ def test_who_makes_what_has_no_effect_is_told(server: Server, ns: str) -> None:
         assert answer.headers.get("Warning", "").startswith("299 - ") == (server.kind == "embedded"), path
     said = server.kubectl("create", "quota", "one", "-n", ns, "--hard=pods=9", "--dry-run=server")
     assert ("Warning: this server does not enforce ResourceQuotas" in said.err) == (server.kind == "embedded")
+
+
+def test_how_deep_a_body_may_be(server: Server) -> None:
+    definition = crd("deeps", "Deep", {"deep": {"type": "string"}}, "deep.differences.example")
+    schema = b'{"type":"object","properties":{"a":' * 484 + b'{"type":"string"}' + b"}}" * 484
+    body = json.dumps(definition).encode().replace(b'"deep": {"type": "string"}', b'"deep":' + schema)
+    answer = server.http("POST", DEFINITIONS, body)
+    assert answer.status == (201 if server.kind == "real" else 400)
+    if server.kind == "embedded":
+        assert "exceeded max depth" in answer.json["message"]
+    assert server.http("GET", "/openapi/v2").status == 200
+    server.http("DELETE", f"{DEFINITIONS}/deeps.deep.differences.example")

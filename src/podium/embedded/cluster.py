@@ -85,6 +85,10 @@ class EmbeddedCluster:
     async def __aenter__(self) -> EmbeddedCluster:
         try:
             await self._start()
+        except OSError as error:
+            await self._parts.aclose()
+            where = error.filename or self.directory.path
+            raise StorageError(f"{where} cannot be used: {error.strerror or error}") from error
         except BaseException:
             await self._parts.aclose()
             raise
@@ -135,6 +139,7 @@ class EmbeddedCluster:
         bootstrap(self.api.objects, self.port)
         install(self.api.objects, settings.objects)
         _register_nodes(self.api.objects, settings.nodes)
+        await journal.wait(store.last_entry)  # a disk that is full says so now
         # What has been read stays: the collector need not walk through it again and again.
         gc.collect()
         gc.freeze()

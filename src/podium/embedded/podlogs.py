@@ -77,6 +77,7 @@ class _Followed:
         self._whole = len(text)
         self._clock = clock
         self._bucket = store.bucket(PODS)
+        self._outside = False
         self._callback: Callable[[], None] | None = None
         self._cut = request.param("tailLines") != ""
         if self._cut:
@@ -85,9 +86,12 @@ class _Followed:
             self._whole = len(_print(record.document(), self._request, clock()))
         self._refresh()
 
+    def hold_back(self) -> None:
+        self._outside = True
+
     def on_ready(self, callback: Callable[[], None]) -> None:
         self._callback = callback
-        self._bucket.listeners.append(self._changed)
+        self._listeners.append(self._changed)
         callback()
 
     def take(self, limit: int = 1 << 18) -> bytes:
@@ -100,19 +104,25 @@ class _Followed:
 
     def close(self) -> None:
         self.finished = True
-        if self._changed in self._bucket.listeners:
-            self._bucket.listeners.remove(self._changed)
+        if self._changed in self._listeners:
+            self._listeners.remove(self._changed)
+
+    @property
+    def _listeners(self) -> list[Callable[[], None]]:
+        return self._bucket.outside if self._outside else self._bucket.listeners
 
     def _changed(self) -> None:
-        newest = self._bucket.history[-1].new
-        if newest.key != self._key or newest.uid != self._uid:
+        record = self._store.get(PODS, *self._key)
+        if record is not None and (
+            record is self._seen or (self._outside and record.version > self._store.durable)
+        ):
             return
         self._refresh()
         if self._callback is not None:
             self._callback()
 
     def _refresh(self) -> None:
-        record = self._store.get(PODS, *self._key)
+        self._seen = record = self._store.get(PODS, *self._key)
         if record is None or record.uid != self._uid:
             self.finished = True
             return
