@@ -122,7 +122,8 @@ class Cluster:
         self._changed.clear()
 
     def settling(self, portion: int) -> Iterator[int]:
-        """The same for whoever must not be held up: so many gangs at a time, and how many each time."""
+        """The same for whoever must not be held up: in portions of so many things, and how many each time."""
+        yield from self.peers.settling(self.tasks.values(), portion)
         while len(self._changed) > portion:
             some = list(islice(self._changed, portion))
             for gang in some:
@@ -179,7 +180,7 @@ class Cluster:
             old = None
         if old is None:
             task = Task(facts.id, facts.namespace, facts.name, cls, role=facts.role, labels=facts.labels)
-            task.matches = self.peers.matches(task)
+            self.peers.join(task)
             self.tasks[facts.id] = task
             cls.population += 1
         else:
@@ -240,6 +241,7 @@ class Cluster:
             homeless.pop(id, None)
         self.nominate(task, "")
         self.assign(task, State.PENDING, -1)
+        self.peers.leave(task)
         task.gang.remove(task)
         if not task.gang.tasks:
             self._strangers.pop(task.gang.id, None)
@@ -333,7 +335,7 @@ class Cluster:
         for task, row in zip(tasks, rows, strict=True):
             task.row = row
             self.on_row.setdefault(row, {})[task.id] = task
-            if task.matches or task.cls.carries:
+            if task.party is not None or task.cls.carries:
                 self.peers.book(task, 1)
             if task.cls.constraints.attachments:
                 self.attachments.book(task, 1)
@@ -342,7 +344,7 @@ class Cluster:
 
     def _book(self, task: Task, sign: int) -> None:
         nodes, request = self.nodes, task.cls.request
-        if task.matches or task.cls.carries:
+        if task.party is not None or task.cls.carries:
             self.peers.book(task, sign)
         if task.cls.constraints.attachments:
             self.attachments.book(task, sign)

@@ -141,11 +141,17 @@ class Target:
 
     def _of_model(self, shut: Mask, useful: Table, useless: Table, total: Table, cpu: Index) -> Amounts:
         """The same for a single column."""
-        barred = np.where(shut[:, None], self._weights * total, 0.0).sum(axis=0)
+        barred: Amounts = np.where(shut[:, None], self._weights * total, 0.0).sum(axis=0)
         return self._of_lines(slice(None), useful, useless, total, cpu, shut) + barred
 
     def _of_lines(
-        self, lines: Mask | slice, useful: Table, useless: Table, total: Table, cpu: Index, shut: Mask | None = None
+        self,
+        lines: Mask | slice,
+        useful: Table,
+        useless: Table,
+        total: Table,
+        cpu: Index,
+        shut: Mask | None = None,
     ) -> Amounts:
         """The sum over some of the shapes.  Those that are `shut` out stay in line, and add nothing."""
         share_of, weights = self._share_of[lines], self._weights[lines]

@@ -49,7 +49,7 @@ def crowded(peers: Peers, properties: Properties, task: Task, eligible: Eligible
         least = 0
         if counting.any() and _how_many(domains[counting]) >= each.min_domains:
             least = int(here[counting].min())
-        own = int(column in task.matches)
+        own = int(peers.matched(column, task))
         refused |= (domains == ABSENT) | (here + own - least > each.max_skew)
     return refused
 

@@ -67,7 +67,8 @@ class Gradient(Plugin):
             return self._weight * self._best(cls, rows, self._before(rows))
         # Of what is asked for only this counts here: classes that differ in other things share the answers.
         wanted = cls.constraints.devices
-        ask = (cls.request.amount(CPU), 0 if wanted is None else wanted.share, 0 if wanted is None else wanted.count)
+        share, count = (wanted.share, wanted.count) if wanted is not None else (0, 0)
+        ask = (cls.request.amount(CPU), share, count)
         return self._weight * self._remembered(ask, rows, lambda view: self._best(cls, view, self._now(view)))
 
     def _now(self, rows: Rows) -> Amounts:

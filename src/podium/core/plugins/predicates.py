@@ -90,7 +90,7 @@ class Predicates(Plugin):
         self._properties = session.cluster.nodes.properties
 
     def kind(self, task: Task) -> Hashable:
-        return task.matches
+        return -1 if task.party is None else task.party.kin
 
     def applies(self, hook: str, task: Task) -> bool:
         wanted = task.cls.constraints
