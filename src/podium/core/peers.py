@@ -303,6 +303,7 @@ class Peers:
         party = self._parties.get(signature)
         if party is None:
             party = self._parties[signature] = Party(task.namespace, dict(pairs))
+            self._empty += 1
             likely = set(self._index.likely(party.labels))
             self._match(party, {each for each in likely if self._holds(each, party)})
         return party
