@@ -359,6 +359,7 @@ class Cluster:
         nodes.add(nodes.used, task.row, request, sign)
         if task.state is State.RELEASING:
             nodes.add(nodes.releasing, task.row, request, sign)
+            nodes.departures += sign
 
     # --- invariants --------------------------------------------------------------------------------------------
 

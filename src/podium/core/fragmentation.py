@@ -45,6 +45,7 @@ COVERAGE = 0.95
 
 # What a look at a node costs grows with the shapes that are asked for.
 _MOST_SHAPES = 128
+_MANY_COLUMNS = 400  # from so many on it pays to look at the nodes of each model apart
 _BOUNDLESS = 1e9  # thousandths of a device: more than any node has
 
 
@@ -125,8 +126,10 @@ class Target:
         if self._shut is None:
             return self._of_lines(slice(None), useful, useless, total, cpu).reshape(cases)
         models = np.minimum(np.broadcast_to(models, cases).reshape(-1), self._shut.shape[1] - 1)
-        if total.size == 1:
-            return self._of_model(self._shut[:, models[0]], useful, useless, total, cpu).reshape(cases)
+        if total.size < _MANY_COLUMNS:
+            shut = self._shut[:, models]
+            barred: Amounts = np.where(shut, self._weights * total, 0.0).sum(axis=0)
+            return (self._of_lines(slice(None), useful, useless, total, cpu, shut) + barred).reshape(cases)
         # Whoever wants other models is left out for all nodes of a model at once.
         result: Amounts = np.empty(total.size)
         for model in np.unique(models).tolist():
@@ -138,11 +141,6 @@ class Target:
             found = self._of_lines(~shut, useful[:, places], useless[:, places], total[places], cpu[places])
             result[places] = found + barred
         return result.reshape(cases)
-
-    def _of_model(self, shut: Mask, useful: Table, useless: Table, total: Table, cpu: Index) -> Amounts:
-        """The same for a single column."""
-        barred: Amounts = np.where(shut[:, None], self._weights * total, 0.0).sum(axis=0)
-        return self._of_lines(slice(None), useful, useless, total, cpu, shut) + barred
 
     def _of_lines(
         self,

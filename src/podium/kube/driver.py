@@ -164,7 +164,7 @@ class Driver:
             await self._rest()
 
     def _asked(self) -> list[Ticket]:
-        """What the machine wants done now.  If that took long to find out, it looks at fewer things the next time."""
+        """What the machine wants done now.  If that took long to find out, it looks at fewer things next time."""
         begun = time.perf_counter()
         tickets = self._machine.run(self._clock(), self._keys)
         took = time.perf_counter() - begun

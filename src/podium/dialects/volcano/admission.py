@@ -147,6 +147,7 @@ class _Tree:
     def __init__(self, written: Queue, around: Surroundings) -> None:
         self._written = written
         self._around = around
+        self._below: dict[str, list[Queue]] | None = None  # by parent, those beside the written one
 
     def find(self, name: str) -> Queue | None:
         if name == self._written.name:
@@ -161,7 +162,11 @@ class _Tree:
                 yield msgspec.convert(document, Queue)
 
     def children(self, name: str) -> list[Queue]:
-        found = list(self.others(lambda each: (each.get("spec") or {}).get("parent") == name))
+        if self._below is None:
+            self._below = {}
+            for queue in self.others(lambda each: bool((each.get("spec") or {}).get("parent"))):
+                self._below.setdefault(queue.spec.parent, []).append(queue)
+        found = self._below.get(name, [])
         return [*found, self._written] if self._written.spec.parent == name else found
 
     def ancestors(self, queue: Queue) -> Iterator[Queue]:
