@@ -9,7 +9,7 @@ import argparse
 import subprocess
 import sys
 
-BENCHMARKS = ("decide", "bind", "latency", "restart", "rest", "poison", "jobs", "embedded")
+BENCHMARKS = ("decide", "bind", "latency", "restart", "rest", "poison", "adversarial", "jobs", "embedded")
 
 
 def main() -> int:

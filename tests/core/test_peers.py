@@ -32,9 +32,7 @@ def cluster_of(tasks: Iterable[TaskFacts]) -> Cluster:
 
 def task(name: str, constraints: Constraints, labels: Mapping[str, str], node: str = "") -> TaskFacts:
     state = State.RUNNING if node else State.PENDING
-    return TaskFacts(
-        name, "default", name, name, {"cpu": 100}, constraints, labels=labels, state=state, node=node
-    )
+    return TaskFacts(name, "default", name, name, {"cpu": 100}, constraints, labels=labels, state=state, node=node)
 
 
 def shunning(key: str) -> Constraints:

@@ -74,7 +74,7 @@ async def test_a_busy_process_keeps_its_lease_and_answers_probes(
         prober.start()
         end = time.monotonic() + BUSY_SECONDS
         while time.monotonic() < end:  # nothing else of this loop has its turn
-            time.sleep(0.01)
+            time.sleep(0.01)  # noqa: ASYNC251 - that is the point
         writable.append(may_write())
         prober.ending.set()
         prober.join()

@@ -1,4 +1,4 @@
-"""Pods whose terms are dear to look at, on a real cluster with two schedulers: the lease stays, and nobody waits."""
+"""Pods whose terms are dear to look at, beside two schedulers on a real cluster: the lease stays, nobody waits."""
 
 from __future__ import annotations
 
