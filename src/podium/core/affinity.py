@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.core.model import Task
-from podium.core.peers import HERE, HERE_OR_COMING, STAYING, Counts, Peers, by_domain
+from podium.core.parties import Counts
+from podium.core.peers import HERE, HERE_OR_COMING, STAYING, Peers, by_domain
 from podium.core.properties import ABSENT, Properties
 
 Mask = NDArray[np.bool_]

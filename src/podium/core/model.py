@@ -18,7 +18,7 @@ from podium.core.resources import Request
 from podium.reasons import Refusal
 
 if TYPE_CHECKING:
-    from podium.core.peers import Party
+    from podium.core.parties import Party
 
 
 class State(IntEnum):

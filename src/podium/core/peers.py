@@ -19,7 +19,6 @@ are equal to every filter.  Nothing is matched or counted in a cluster without s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from enum import IntEnum
 from typing import TypeAlias
 
 import msgspec
@@ -28,21 +27,11 @@ from numpy.typing import NDArray
 
 from podium.core.constraints import Constraints, PodSelection, PodTerm, Port
 from podium.core.labels import all_hold
-from podium.core.model import State, Task
+from podium.core.model import Task
+from podium.core.parties import Counts, Party, Slot, count, lengthened, slot_of, total_of
 
-Counts: TypeAlias = NDArray[np.int64]
-
-_FIRST_ROWS = 64
 _EMPTY_KEPT = 1000  # parties without tasks, beyond as many as there are tasks
 _HARD_AFFINITY_WEIGHT = 1  # what a required affinity of somebody on a node adds to the score, as in kube-scheduler
-
-
-class Slot(IntEnum):
-    """How a task is on its row."""
-
-    PRESENT = 0
-    LEAVING = 1
-    PROMISED = 2
 
 
 HERE = (Slot.PRESENT, Slot.LEAVING)
@@ -109,23 +98,6 @@ class _Look(msgspec.Struct, frozen=True):
     topology: str
     drawing: bool
     weight: int
-
-
-class Party:
-    """Tasks that are the same to every selection."""
-
-    __slots__ = ("compared", "counts", "kin", "labels", "matching", "namespace", "said", "size", "topologies")
-
-    def __init__(self, namespace: str, labels: Mapping[str, str]) -> None:
-        self.namespace = namespace
-        self.labels = labels  # those that some selection looks at
-        self.size = 0  # how many tasks
-        self.matching: frozenset[int] = frozenset()  # the columns that count it
-        self.kin = 0  # the same for all parties that the same columns count
-        self.compared = 0  # with how many keys it has been compared
-        self.counts: dict[Slot, Counts] = {}
-        self.topologies: dict[bool, tuple[str, ...]] = {}  # of the carriers that look at it, by whether they draw
-        self.said: dict[tuple[bool, str], dict[Slot, Counts]] = {}  # what they say together, by topology
 
 
 class Peers:
@@ -267,7 +239,7 @@ class Peers:
             task.party = party = self._party(task)
             party.size += 1
             if task.row >= 0:
-                _count(party.counts, _slot(task.state), task.row, 1)
+                count(party.counts, slot_of(task.state), task.row, 1)
             left -= 1 + self.compared - before
             if left <= 0:
                 yield portion
@@ -340,20 +312,20 @@ class Peers:
 
     def book(self, task: Task, sign: int) -> None:
         """A task came to its row, or leaves it."""
-        row, slot = task.row, _slot(task.state)
+        row, slot = task.row, slot_of(task.state)
         if task.party is not None:
-            _count(task.party.counts, slot, row, sign)
+            count(task.party.counts, slot, row, sign)
         for column in task.cls.carries:
             counts = self._counts.get((column, slot))
             if counts is None or row >= len(counts):
-                counts = self._counts[column, slot] = _lengthened(counts, row + 1)
+                counts = self._counts[column, slot] = lengthened(counts, row + 1)
             counts[row] += sign
             looks_at = self._looks_at.get(column)
             if looks_at is not None:
                 for party in self._matched.get(looks_at.column, ()):
                     said = party.said.get((looks_at.drawing, looks_at.topology))
                     if said is not None:
-                        _count(said, slot, row, sign * looks_at.weight)
+                        count(said, slot, row, sign * looks_at.weight)
 
     def validate(self, tasks: Iterable[Task]) -> None:
         """Matches and counts everything again: raises AssertionError with what differs."""
@@ -368,7 +340,7 @@ class Peers:
             if task.row >= 0:
                 places: list[object] = [*task.cls.carries, *([party] if party is not None else [])]
                 for each in places:
-                    place = (each, _slot(task.state), task.row)
+                    place = (each, slot_of(task.state), task.row)
                     expected[place] = expected.get(place, 0) + 1
         counted: list[tuple[object, Slot, Counts]] = [(*key, counts) for key, counts in self._counts.items()]
         for party in self._parties.values():
@@ -384,7 +356,7 @@ class Peers:
                 for slot in said.keys() | afresh.keys():
                     mine, other = said.get(slot), afresh.get(slot)
                     length = max(len(each) for each in (mine, other) if each is not None)
-                    assert np.array_equal(_lengthened(mine, length), _lengthened(other, length)), (party, key)
+                    assert np.array_equal(lengthened(mine, length), lengthened(other, length)), (party, key)
 
     def _all_found(self, task: Task) -> Iterator[int]:
         for column, key in enumerate(self._keys):
@@ -396,9 +368,9 @@ class Peers:
     def counts(self, column: int, slots: tuple[Slot, ...], length: int) -> Counts | None:
         """How many each row holds; None when there are none at all."""
         if isinstance(self._keys[column], Matching):
-            return _total((party.counts for party in self._matched.get(column, ())), slots, length)
+            return total_of((party.counts for party in self._matched.get(column, ())), slots, length)
         found = {slot: counts for slot in slots if (counts := self._counts.get((column, slot))) is not None}
-        return _total((found,), slots, length)
+        return total_of((found,), slots, length)
 
     def said(
         self, task: Task, slots: tuple[Slot, ...], length: int, *, drawing: bool
@@ -412,7 +384,7 @@ class Peers:
             said = party.said.get((drawing, key))
             if said is None:
                 said = party.said[drawing, key] = self._sum_up(party, key, drawing=drawing)
-            total = _total((said,), slots, length)
+            total = total_of((said,), slots, length)
             if total is not None:
                 yield key, total
 
@@ -436,7 +408,7 @@ class Peers:
                 if counts is not None:
                     known = sums.get(slot)
                     if known is None or len(known) < len(counts):
-                        known = sums[slot] = _lengthened(known, len(counts))
+                        known = sums[slot] = lengthened(known, len(counts))
                     known[: len(counts)] += counts * look.weight
         return sums
 
@@ -460,49 +432,6 @@ class Peers:
     def drawn(self, task: Task) -> bool:
         """Whether somebody's affinity draws a task near or pushes it off."""
         return task.party is not None and bool(self._topologies(task.party, drawing=True))
-
-
-def _slot(state: State) -> Slot:
-    if state is State.RELEASING:
-        return Slot.LEAVING
-    return Slot.PROMISED if state is State.PIPELINED else Slot.PRESENT
-
-
-def _count(counts: dict[Slot, Counts], slot: Slot, row: int, amount: int) -> None:
-    known = counts.get(slot)
-    if known is None or row >= len(known):
-        known = counts[slot] = _lengthened(known, row + 1)
-    known[row] += amount
-
-
-def _total(counted: Iterable[dict[Slot, Counts]], slots: tuple[Slot, ...], length: int) -> Counts | None:
-    """The sum over parties and slots; None when there is nothing at all."""
-    total: Counts | None = None
-    own = False
-    for each in counted:
-        for slot in slots:
-            counts = each.get(slot)
-            if counts is None or not counts.any():
-                continue
-            if len(counts) < length:
-                counts = each[slot] = _lengthened(counts, length)
-            if total is None:
-                total = counts[:length]
-            elif own:
-                total += counts[:length]
-            else:
-                total, own = total + counts[:length], True
-    return total
-
-
-def _lengthened(counts: Counts | None, length: int) -> Counts:
-    size = _FIRST_ROWS
-    while size < length:
-        size *= 2
-    longer = np.zeros(size, dtype=np.int64)
-    if counts is not None:
-        longer[: len(counts)] = counts
-    return longer
 
 
 def by_domain(domains: NDArray[np.int32], counts: Counts | None) -> Counts:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from podium.core.constraints import Spread
 from podium.core.model import Task
-from podium.core.peers import STAYING, Counts, Peers, by_domain
+from podium.core.parties import Counts
+from podium.core.peers import STAYING, Peers, by_domain
 from podium.core.properties import ABSENT, Properties
 
 Mask = NDArray[np.bool_]
