@@ -9,7 +9,18 @@ import argparse
 import subprocess
 import sys
 
-BENCHMARKS = ("decide", "bind", "latency", "restart", "rest", "mismatch", "poison", "jobs", "embedded")
+BENCHMARKS = (
+    "decide",
+    "bind",
+    "latency",
+    "restart",
+    "rest",
+    "mismatch",
+    "poison",
+    "adversarial",
+    "jobs",
+    "embedded",
+)
 
 
 def main() -> int:

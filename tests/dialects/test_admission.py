@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from podium.cli.families import hooks, objects
@@ -75,6 +76,23 @@ def test_defaults_of_a_queue(server: Server) -> None:
 def group(name: str, namespace: str = "default", **spec: Any) -> Document:
     metadata = {"name": name, "namespace": namespace}
     return {"apiVersion": PODGROUPS.api_version, "kind": "PodGroup", "metadata": metadata, "spec": spec}
+
+
+def test_a_write_reads_no_more_queues_the_more_there_are(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = [0]
+    convert = msgspec.convert
+
+    def counted(obj: Any, *args: Any, **kwargs: Any) -> Any:
+        read[0] += 1
+        return convert(obj, *args, **kwargs)
+
+    monkeypatch.setattr(msgspec, "convert", counted)
+    costs = []
+    for number in range(60):
+        read[0] = 0
+        server.ok("POST", QUEUES.path(), queue(f"q-{number}"))
+        costs.append(read[0])
+    assert costs[-1] == costs[0]
 
 
 def test_the_queue_of_a_group(server: Server) -> None:

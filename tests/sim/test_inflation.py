@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from podium.core.constraints import DeviceRequest
 from podium.core.fragmentation import Filling, Shape, Target, typical
+from podium.runtime.configuration import default_profiles
 from podium.sim.inflation import Inflation, inflate
 from podium.sim.policies import POLICIES, policy
 from podium.sim.traces.openb import GpuNode, GpuPod, arrivals
@@ -53,6 +57,41 @@ def test_packing_beats_dice() -> None:
     means = {name: sum(run(name, seed).gpu_allocation_percent for seed in range(42, 46)) / 4 for name in POLICIES}
     assert min(means, key=lambda name: means[name]) == "random"
     assert means["fgd"] > means["random"] + 1
+
+
+@pytest.mark.parametrize("name", ["fgd", "podium-gpu"])
+def test_naming_models_does_not_cost_more(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third of the pods name models: as many nodes are measured as when none does, and nothing is searched."""
+    measured = [0]
+
+    def count(original: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+        def counted(target: Target, free: np.ndarray, *rest: Any) -> np.ndarray:
+            measured[0] += free.shape[1]
+            return original(target, free, *rest)
+
+        return counted
+
+    def searched(*_: object, **__: object) -> None:
+        raise AssertionError("the models of nodes are searched")
+
+    monkeypatch.setattr(Target, "fragmented", count(Target.fragmented))
+    monkeypatch.setattr(Target, "with_share", count(Target.with_share))
+    monkeypatch.setattr(np, "isin", searched)
+    pods, nodes = small()
+    nodes = [msgspec.structs.replace(node, model=("T4", "V100")[n % 2]) for n, node in enumerate(nodes)]
+    costs = []
+    for naming in (False, True):
+        asked = [
+            pod
+            if pod.devices is None or number % 3 or not naming
+            else msgspec.structs.replace(pod, devices=msgspec.structs.replace(pod.devices, models=("T4",)))
+            for number, pod in enumerate(pods)
+        ]
+        measured[0] = 0
+        profile = default_profiles()[name] if name == "podium-gpu" else policy(name, 42)
+        inflate(arrivals(asked, nodes, 1.3, 42), asked, profile)
+        costs.append(measured[0])
+    assert costs[1] <= 1.5 * costs[0]
 
 
 # --- fragmentation, by hand --------------------------------------------------------------------------------------

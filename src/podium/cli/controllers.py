@@ -21,7 +21,7 @@ def controllers(names: str | None, lease_name: str | None, **given: Any) -> None
     import asyncio
 
     from podium.cli.families import families
-    from podium.cli.process import add_controllers, log_as_a_service, run_on_cluster, split
+    from podium.cli.process import Connect, add_controllers, log_as_a_service, run_on_cluster, split
     from podium.kube.transport import Transport
     from podium.runtime.metrics import Metrics
     from podium.runtime.process import Process
@@ -31,8 +31,8 @@ def controllers(names: str | None, lease_name: str | None, **given: Any) -> None
     dialects = families(names)
     election, window, metrics = common.election(), common.window(), Metrics()
 
-    async def work(transport: Transport, stop: asyncio.Event) -> None:
-        process = Process(transport, election, metrics)
+    async def work(transport: Transport, stop: asyncio.Event, connect: Connect) -> None:
+        process = Process(transport, election, metrics, connect)
         add_controllers(process, transport, dialects, metrics, lease=lease_name or LEASE)
         await process.run(stop, window)
 

@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from podium.runtime.scheduling import Rate, SchedulerPart
 DEFAULT_LISTEN = ":8080"
 
 Work = Callable[[Transport, asyncio.Event], Awaitable[None]]
+Connect = Callable[[], Transport]  # another way to the same server
+ProcessWork = Callable[[Transport, asyncio.Event, Connect], Awaitable[None]]
 
 
 class Common(msgspec.Struct, frozen=True):
@@ -124,22 +127,20 @@ def add_controllers(
     process.add(CONTROLLERS, part.run)
 
 
-def run_on_cluster(common: Common, work: Work) -> None:
+def run_on_cluster(common: Common, work: ProcessWork) -> None:
     """Connects as the common options say, and works until it is done or a signal comes."""
-    run_connected(common.kubeconfig, common.context, common.master, work)
+    told = (common.kubeconfig, common.context, common.master)
+    run_connected(*told, lambda transport, stop: work(transport, stop, partial(_connected, *told)))
 
 
 def run_connected(kubeconfig: Path | None, context: str | None, master: str | None, work: Work) -> None:
     """The same for commands with fewer options."""
-    connection = resolve(kubeconfig, context)
-    if master:
-        connection = msgspec.structs.replace(connection, server=master)
+    transport = _connected(kubeconfig, context, master)
 
     async def connected() -> None:
         stop = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        transport = HttpTransport(connection)
         try:
             await work(transport, stop)
         finally:
@@ -148,6 +149,13 @@ def run_connected(kubeconfig: Path | None, context: str | None, master: str | No
     collect_rarely()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(connected())
+
+
+def _connected(kubeconfig: Path | None, context: str | None, master: str | None) -> HttpTransport:
+    connection = resolve(kubeconfig, context)
+    if master:
+        connection = msgspec.structs.replace(connection, server=master)
+    return HttpTransport(connection)
 
 
 def log_as_a_service(verbosity: int) -> None:

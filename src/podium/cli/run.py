@@ -25,6 +25,7 @@ def run(dialect_names: str | None, **given: Any) -> None:
     from podium.cli import controllers, scheduler
     from podium.cli.families import families
     from podium.cli.process import (
+        Connect,
         Scheduling,
         add_controllers,
         add_scheduler,
@@ -45,8 +46,8 @@ def run(dialect_names: str | None, **given: Any) -> None:
     dialects = families(dialect_names, speaking(settings.default_queue, settings.names))
     election, window, metrics = common.election(), common.window(), Metrics()
 
-    async def work(transport: Transport, stop: asyncio.Event) -> None:
-        process = Process(transport, election, metrics)
+    async def work(transport: Transport, stop: asyncio.Event, connect: Connect) -> None:
+        process = Process(transport, election, metrics, connect)
         add_scheduler(
             process,
             transport,

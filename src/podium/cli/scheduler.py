@@ -35,7 +35,7 @@ def scheduler(once: bool, lease_name: str | None, **given: Any) -> None:
     """
     import asyncio
 
-    from podium.cli.process import Scheduling, add_scheduler, log_as_a_service, run_on_cluster, split
+    from podium.cli.process import Connect, Scheduling, add_scheduler, log_as_a_service, run_on_cluster, split
     from podium.dialects import speaking
     from podium.kube.transport import Transport
     from podium.runtime.metrics import Metrics
@@ -49,8 +49,8 @@ def scheduler(once: bool, lease_name: str | None, **given: Any) -> None:
     dialects = speaking(settings.default_queue, settings.names, with_controllers=False)
     election, window, metrics = common.election(once=once), common.window(), Metrics()
 
-    async def work(transport: Transport, stop: asyncio.Event) -> None:
-        process = Process(transport, election, metrics)
+    async def work(transport: Transport, stop: asyncio.Event, connect: Connect) -> None:
+        process = Process(transport, election, metrics, connect)
         part = add_scheduler(
             process,
             transport,

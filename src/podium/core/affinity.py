@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.core.model import Task
-from podium.core.peers import HERE, HERE_OR_COMING, STAYING, Counts, Peers, by_domain
+from podium.core.parties import Counts
+from podium.core.peers import HERE, HERE_OR_COMING, STAYING, Peers, by_domain
 from podium.core.properties import ABSENT, Properties
 
 Mask = NDArray[np.bool_]
@@ -22,11 +23,8 @@ def kept_out(peers: Peers, properties: Properties, task: Task, *, later: bool) -
     """Rows near somebody whose anti-affinity looks at the task: its own terms need not say anything."""
     slots = STAYING if later else HERE_OR_COMING
     refused = np.zeros(properties.count, dtype=bool)
-    for column in task.matches:
-        for key, carriers in peers.repelling.get(column, ()):
-            counts = peers.counts(carriers, slots, properties.count)
-            if counts is not None:
-                refused |= by_domain(properties.domains(key), counts) > 0
+    for key, counts in peers.said(task, slots, properties.count, drawing=False):
+        refused |= by_domain(properties.domains(key), counts) > 0
     return refused
 
 
@@ -61,7 +59,7 @@ def lonely(peers: Peers, properties: Properties, task: Task, *, later: bool) -> 
         here = by_domain(domains, counts) > 0
         found = found or bool(here.any())
         near &= here
-    if not found and column in task.matches:
+    if not found and peers.matched(column, task):
         return ~labelled
     return ~(near & labelled)
 
@@ -73,9 +71,6 @@ def attraction(peers: Peers, properties: Properties, task: Task) -> Counts:
         counts = peers.counts(peers.column(term.selection), STAYING, properties.count)
         if counts is not None:
             total += weight * by_domain(properties.domains(term.key), counts)
-    for column in task.matches:
-        for key, carriers, weight in peers.drawing.get(column, ()):
-            counts = peers.counts(carriers, STAYING, properties.count)
-            if counts is not None:
-                total += weight * by_domain(properties.domains(key), counts)
+    for key, weights in peers.said(task, STAYING, properties.count, drawing=True):
+        total += by_domain(properties.domains(key), weights)
     return total

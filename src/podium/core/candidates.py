@@ -134,10 +134,26 @@ class Candidates:
         fits &= self.static[rows]
         for plugin in self._mask_rows:
             fits &= plugin.mask_rows(self._cls, view)
+        if isinstance(added, int) and len(rows) > 1 and 2 * np.count_nonzero(fits) < len(rows):
+            return self._score_some(np.flatnonzero(fits), view)
         scores = self._base[rows]
         for plugin in self._score_rows:
             scores += plugin.score_rows(self._cls, view)
         scores[~fits] = NOWHERE
+        return scores
+
+    def _score_some(self, places: Index, view: Rows) -> Scores:
+        """The same where few of the rows fit: nobody needs to know how good the others would be."""
+        scores: Scores = np.full(len(view.index), NOWHERE)
+        if len(places):
+            # One row is not asked about alone: it could be added up in another order than beside others.
+            asked = places if len(places) > 1 else places.repeat(2)
+            index = view.index[asked]
+            some = view.only(index)
+            found = self._base[index]
+            for plugin in self._score_rows:
+                found += plugin.score_rows(self._cls, some)
+            scores[asked] = found
         return scores
 
     # --- choosing ----------------------------------------------------------------------------------------------

@@ -128,7 +128,8 @@ class Cluster:
         self._changed.clear()
 
     def settling(self, portion: int) -> Iterator[int]:
-        """The same for whoever must not be held up: so many gangs at a time, and how many each time."""
+        """The same for whoever must not be held up: in portions of so many things, and how many each time."""
+        yield from self.peers.settling(self.tasks.values(), portion)
         while len(self._changed) > portion:
             some = list(islice(self._changed, portion))
             for gang in some:
@@ -210,8 +211,8 @@ class Cluster:
             old = None
         if old is None:
             task = Task(facts.id, facts.namespace, facts.name, cls, role=facts.role, labels=facts.labels)
-            task.matches = self.peers.matches(task)
             task.slot, task.has_pod = facts.slot, facts.has_pod
+            self.peers.join(task)
             self.tasks[facts.id] = task
             cls.population += 1
         else:
@@ -277,6 +278,7 @@ class Cluster:
             homeless.pop(id, None)
         self.nominate(task, "")
         self.assign(task, State.PENDING, -1)
+        self.peers.leave(task)
         task.gang.remove(task)
         if not task.gang.tasks:
             self._strangers.pop(task.gang.id, None)
@@ -381,7 +383,7 @@ class Cluster:
         for task, row in zip(tasks, rows, strict=True):
             task.row = row
             self.on_row.setdefault(row, {})[task.id] = task
-            if task.matches or task.cls.carries:
+            if task.party is not None or task.cls.carries:
                 self.peers.book(task, 1)
             if task.cls.constraints.attachments:
                 self.attachments.book(task, 1)
@@ -390,7 +392,7 @@ class Cluster:
 
     def _book(self, task: Task, sign: int) -> None:
         nodes, request = self.nodes, task.cls.request
-        if task.matches or task.cls.carries:
+        if task.party is not None or task.cls.carries:
             self.peers.book(task, sign)
         if task.cls.constraints.attachments:
             self.attachments.book(task, sign)
@@ -405,6 +407,7 @@ class Cluster:
         nodes.add(nodes.used, task.row, request, sign)
         if task.state is State.RELEASING:
             nodes.add(nodes.releasing, task.row, request, sign)
+            nodes.departures += sign
 
     # --- invariants --------------------------------------------------------------------------------------------
 

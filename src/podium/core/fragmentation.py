@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Amounts = NDArray[np.float64]
 Index = NDArray[np.int64]
 Numbers = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 ModelNumbers = Callable[[Sequence[str]], list[int]]
 
 # The rare shapes of a workload, one in twenty tasks, do not count.
@@ -44,6 +45,7 @@ COVERAGE = 0.95
 
 # What a look at a node costs grows with the shapes that are asked for.
 _MOST_SHAPES = 128
+_MANY_COLUMNS = 400  # from so many on it pays to look at the nodes of each model apart
 _BOUNDLESS = 1e9  # thousandths of a device: more than any node has
 
 
@@ -80,11 +82,7 @@ class Target:
         shares = sorted({shape.share for shape in shapes})
         self._shares: Index = _column(shares, np.int64)[:, None]
         self._share_of = np.array([shares.index(shape.share) for shape in shapes], dtype=np.intp)
-        self._models = {
-            line: np.array(model_numbers(shape.models.split("|")), dtype=np.int32)
-            for line, shape in enumerate(shapes)
-            if shape.models
-        }
+        self._shut = _shut_out(shapes, model_numbers)
         # Those that want no device, which can use none.
         self._other_weights: Amounts = _column([weights[shape] for shape in others], np.float64)
         self._other_cpu: Index = _column([shape.cpu for shape in others], np.int64)
@@ -125,16 +123,40 @@ class Target:
         flat = (len(self._shares), total.size)
         useful, useless, total = useful.reshape(flat), useless.reshape(flat), total.reshape(-1)
         cpu = np.broadcast_to(cpu, cases).reshape(-1)
-        room = useful[self._share_of] >= self._count
-        power = cpu >= self._cpu
-        parts = self._weights * np.where(room & power, useless[self._share_of], total)
-        barred: Amounts | float = 0.0
-        if self._models:
-            shut = np.zeros(room.shape, dtype=bool)
-            models = np.broadcast_to(models, cases).reshape(-1)
-            for line, numbers in self._models.items():
-                shut[line] = ~np.isin(models, numbers)
-            barred = np.where(shut, self._weights * total, 0.0).sum(axis=0)
+        if self._shut is None:
+            return self._of_lines(slice(None), useful, useless, total, cpu).reshape(cases)
+        models = np.minimum(np.broadcast_to(models, cases).reshape(-1), self._shut.shape[1] - 1)
+        if total.size < _MANY_COLUMNS:
+            shut = self._shut[:, models]
+            barred: Amounts = np.where(shut, self._weights * total, 0.0).sum(axis=0)
+            return (self._of_lines(slice(None), useful, useless, total, cpu, shut) + barred).reshape(cases)
+        # Whoever wants other models is left out for all nodes of a model at once.
+        result: Amounts = np.empty(total.size)
+        for model in np.unique(models).tolist():
+            places = np.flatnonzero(models == model)
+            if len(places) == 1:
+                places = places.repeat(2)  # a single column would be added in another order
+            shut = self._shut[:, model]
+            barred = (self._weights[shut] * total[places]).sum(axis=0)
+            found = self._of_lines(~shut, useful[:, places], useless[:, places], total[places], cpu[places])
+            result[places] = found + barred
+        return result.reshape(cases)
+
+    def _of_lines(
+        self,
+        lines: Mask | slice,
+        useful: Table,
+        useless: Table,
+        total: Table,
+        cpu: Index,
+        shut: Mask | None = None,
+    ) -> Amounts:
+        """The sum over some of the shapes.  Those that are `shut` out stay in line, and add nothing."""
+        share_of, weights = self._share_of[lines], self._weights[lines]
+        room = useful[share_of] >= self._count[lines]
+        power = cpu >= self._cpu[lines]
+        parts = weights * np.where(room & power, useless[share_of], total)
+        if shut is not None:
             parts[shut] = 0.0
         starved = np.where(power, 0.0, parts)
         blocked = np.where(room, 0.0, starved).sum(axis=0)
@@ -144,7 +166,7 @@ class Target:
         power = cpu >= self._other_cpu
         result += np.where(power, others, 0.0).sum(axis=0)
         result += np.where(power, 0.0, others).sum(axis=0)
-        return (result + barred).reshape(cases)
+        return result
 
 
 class Filling(Target):
@@ -172,8 +194,8 @@ class Filling(Target):
         # The CPU of a column is the same in all cases: so is what it serves.
         reach = np.maximum(cpu, 1) * self._served
         reach[cpu < self._cpu] = 0.0
-        for line, numbers in self._models.items():
-            reach[line, ~np.isin(models, numbers)] = 0.0
+        if self._shut is not None:
+            reach[_looked_up(self._shut, models)] = 0.0
         usable = np.minimum(room[self._kind_of], reach[:, None, :])
         usable *= self._parts
         result: Amounts = total - usable.sum(axis=0)
@@ -182,6 +204,28 @@ class Filling(Target):
 
 def _column(values: Sequence[float], kind: type[np.generic]) -> NDArray[Any]:
     return np.array(values, dtype=kind)[:, None]
+
+
+def _shut_out(shapes: Sequence[Shape], model_numbers: ModelNumbers) -> Mask | None:
+    """By shape and number of a model whether the shape wants other models; None if none wants any.
+
+    The last column is for nodes that tell no model, and for models that no shape names.
+    """
+    wanted = {line: model_numbers(shape.models.split("|")) for line, shape in enumerate(shapes) if shape.models}
+    if not wanted:
+        return None
+    known = max((number for numbers in wanted.values() for number in numbers), default=-1) + 1
+    shut: Mask = np.zeros((len(shapes), known + 1), dtype=bool)
+    for line, numbers in wanted.items():
+        shut[line] = True
+        shut[line, numbers] = False
+    return shut
+
+
+def _looked_up(shut: Mask, models: Numbers) -> Mask:
+    """The columns of the table for some models, of which -1 is none."""
+    found: Mask = shut[:, np.minimum(models, shut.shape[1] - 1)]
+    return found
 
 
 def target_of(cluster: Cluster) -> Target | None:

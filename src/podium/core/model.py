@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from podium.core.constraints import Constraints, PodSelection, Requirement
 from podium.core.resources import Request
 from podium.reasons import Refusal
+
+if TYPE_CHECKING:
+    from podium.core.parties import Party
 
 
 class State(IntEnum):
@@ -105,10 +109,10 @@ class Task:
         "has_pod",
         "id",
         "labels",
-        "matches",
         "name",
         "namespace",
         "nominated",
+        "party",
         "preemptable",
         "preempts",
         "priority",
@@ -143,7 +147,7 @@ class Task:
         self.name = name
         self.cls = cls
         self.labels: Mapping[str, str] = labels if labels is not None else {}
-        self.matches: tuple[int, ...] = ()  # the columns of `peers` whose terms look at this task
+        self.party: Party | None = None  # who is the same to all terms that look at tasks, as `peers` knows it
         self.role = role
         self.priority = priority
         self.created = created

@@ -65,6 +65,7 @@ class Nodes:
         self.releasing: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
         self.pipelined: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
         self.promises = 0  # how many tasks `pipelined` counts
+        self.departures = 0  # how many tasks `releasing` counts
         self._free: list[int] = []
         self._ranks_of = -1
 

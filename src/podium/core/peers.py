@@ -7,16 +7,18 @@ A column counts one of four things by row:
     the carriers of a preferred affinity       they also draw others near or push them off
     the holders of a host port
 
+Tasks of one namespace that have the same labels, as far as any selection looks at them, are a party.  Selections
+are compared with parties and not with tasks, and tasks are counted by party: however many terms there are, a task
+that comes to a row is one number more.  What all carriers that look at a party say together is kept as a sum, too.
+
 Counts follow `Cluster.assign`, so they are right at any moment of a session, through placements, evictions and
-rollbacks, and a question is a vector operation.  A task knows the columns that match it (`Task.matches`); tasks of
-one class with the same matches are equal to every filter.  Nothing is matched or counted in a cluster without such
-terms.
+rollbacks, and a question is a vector operation.  Tasks of one class whose parties are counted by the same columns
+are equal to every filter.  Nothing is matched or counted in a cluster without such terms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from enum import IntEnum
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -25,20 +27,11 @@ from numpy.typing import NDArray
 
 from podium.core.constraints import Constraints, PodSelection, PodTerm, Port
 from podium.core.labels import all_hold
-from podium.core.model import State, Task
+from podium.core.model import Task
+from podium.core.parties import Counts, Party, Slot, count, lengthened, slot_of, total_of
 
-Counts: TypeAlias = NDArray[np.int64]
-
-_FIRST_ROWS = 64
+_EMPTY_KEPT = 1000  # parties without tasks, beyond as many as there are tasks
 _HARD_AFFINITY_WEIGHT = 1  # what a required affinity of somebody on a node adds to the score, as in kube-scheduler
-
-
-class Slot(IntEnum):
-    """How a task is on its row."""
-
-    PRESENT = 0
-    LEAVING = 1
-    PROMISED = 2
 
 
 HERE = (Slot.PRESENT, Slot.LEAVING)
@@ -98,6 +91,15 @@ class _Index:
             yield from self._by_key.get(pair[0], ())
 
 
+class _Look(msgspec.Struct, frozen=True):
+    """Whom carriers look at, and what they say of it."""
+
+    column: int
+    topology: str
+    drawing: bool
+    weight: int
+
+
 class Peers:
     """The columns of one cluster."""
 
@@ -105,12 +107,21 @@ class Peers:
         self.repelling: dict[int, list[tuple[str, int]]] = {}  # by matching column: topology key, carriers
         self.drawing: dict[int, list[tuple[str, int, int]]] = {}  # by matching column: key, carriers, weight
         self.ports: dict[tuple[str, int], list[tuple[str, int]]] = {}  # by protocol and number: address, holders
+        self.compared = 0  # how often a selection was compared with a party: what all this costs
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self._numbers: dict[Key, int] = {}
         self._keys: list[Key] = []
-        self._counts: dict[tuple[int, Slot], Counts] = {}
+        self._counts: dict[tuple[int, Slot], Counts] = {}  # of carriers and holders
+        self._looks_at: dict[int, _Look] = {}  # by carriers
         self._index = _Index()
-        self._unmatched: list[int] = []  # columns that no task has been compared with yet
+        self._unmatched: list[int] = []  # columns that no party has been compared with yet
+        self._new_labels: set[str] = set()  # labels that only those look at
+        self._labels: set[str] = set()  # labels that some selection looks at
+        self._selecting = False  # whether there is any
+        self._parties: dict[tuple[str, tuple[tuple[str, str], ...]], Party] = {}
+        self._matched: dict[int, list[Party]] = {}  # by column
+        self._kin: dict[frozenset[int], int] = {}
+        self._empty = 0  # parties without tasks
         self._stale = False
 
     # --- columns -----------------------------------------------------------------------------------------------
@@ -140,6 +151,11 @@ class Peers:
         looked_at = self.column(term.selection)
         known = key in self._numbers
         column = self._column(key)
+        if not known:
+            drawing, weight = (True, key.weight) if isinstance(key, Drawing) else (False, 1)
+            self._looks_at[column] = _Look(looked_at, term.key, drawing, weight)
+            for party in self._matched.get(looked_at, ()):
+                party.topologies.clear()
         if not known and isinstance(key, Repelling):
             self.repelling.setdefault(looked_at, []).append((term.key, column))
         elif not known and isinstance(key, Drawing):
@@ -161,6 +177,8 @@ class Peers:
             if isinstance(key, Matching):
                 self._index.add(found, key)
                 self._unmatched.append(found)
+                for selection in key.selections:
+                    self._new_labels.update(each.key for each in selection.labels or ())
         return found
 
     # --- tasks -------------------------------------------------------------------------------------------------
@@ -170,106 +188,229 @@ class Peers:
             self._namespaces[name] = dict(labels)
             self._stale = True
 
-    def matches(self, task: Task) -> tuple[int, ...]:
-        """The columns that match a task."""
-        return self._found(self._index, task) if self._keys else ()
+    def join(self, task: Task) -> None:
+        """A new task, on no row yet."""
+        if self._selecting:
+            task.party = self._party(task)
+            self._empty -= not task.party.size
+            task.party.size += 1
 
-    def settle(self, tasks: Iterable[Task]) -> None:
-        """Compares the tasks with columns that came after them, all new columns in one pass."""
+    def leave(self, task: Task) -> None:
+        """A task that is gone, and was on no row."""
+        if task.party is not None:
+            task.party.size -= 1
+            self._empty += not task.party.size
+            task.party = None
+
+    def settle(self, tasks: Collection[Task]) -> None:
+        """Takes in the columns that came since the last time."""
+        for _ in self.settling(tasks, len(tasks) + 1):
+            pass
+
+    def settling(self, tasks: Collection[Task], portion: int) -> Iterator[int]:
+        """The same in portions of so many tasks or comparisons.  Nothing may be asked until it has ended."""
         if self._stale and any(
             selection.namespace_labels is not None
             for key in self._keys
             if isinstance(key, Matching)
             for selection in key.selections
         ):
-            self._match_anew(tasks)
-        elif self._unmatched:
-            index = _Index()
-            for column in self._unmatched:
-                key = self._keys[column]
-                assert isinstance(key, Matching)
-                index.add(column, key)
-            for task in tasks:
-                found = tuple(each for each in self._found(index, task) if each not in task.matches)
-                if found:
-                    task.matches += found
-                    self._add(found, task.row, task.state, 1)
-        self._unmatched.clear()
+            yield from self._part(tasks, portion)
+        elif self._unmatched and (not self._selecting or not self._new_labels <= self._labels):
+            self._labels |= self._new_labels
+            yield from self._part(tasks, portion)
+        elif self._empty > len(tasks) + _EMPTY_KEPT:
+            yield from self._part(tasks, portion)
+        self._new_labels.clear()
         self._stale = False
+        if self._unmatched:
+            yield from self._compare(portion)
+            self._unmatched.clear()
 
-    def _match_anew(self, tasks: Iterable[Task]) -> None:
+    def _part(self, tasks: Collection[Task], portion: int) -> Iterator[int]:
+        """Tasks are told apart by what is looked at now."""
+        self._selecting = True
+        self._parties.clear()
+        self._matched.clear()
+        self._kin.clear()
+        left = portion
         for task in tasks:
-            self._add(task.matches, task.row, task.state, -1)
-            task.matches = self.matches(task)
-            self._add(task.matches, task.row, task.state, 1)
+            before = self.compared
+            task.party = party = self._party(task)
+            party.size += 1
+            if task.row >= 0:
+                count(party.counts, slot_of(task.state), task.row, 1)
+            left -= 1 + self.compared - before
+            if left <= 0:
+                yield portion
+                left = portion
+        self._empty = 0
 
-    def _found(self, index: _Index, task: Task) -> tuple[int, ...]:
-        found = {column for column in index.likely(task.labels) if self._holds(column, task)}
-        return tuple(sorted(found))
+    def _compare(self, portion: int) -> Iterator[int]:
+        """Compares the parties with the new columns."""
+        index = _Index()
+        for column in self._unmatched:
+            key = self._keys[column]
+            assert isinstance(key, Matching)
+            index.add(column, key)
+        if len(self._kin) > 2 * len(self._parties):
+            self._kin.clear()  # all get new numbers
+        left = portion
+        for party in self._parties.values():
+            before = self.compared
+            if party.compared < len(self._keys):
+                likely = set(index.likely(party.labels)) - party.matching
+                self._match(party, {each for each in likely if self._holds(each, party)})
+            else:
+                party.kin = self._kin.setdefault(party.matching, len(self._kin))
+            left -= 1 + self.compared - before
+            if left <= 0:
+                yield portion
+                left = portion
 
-    def _holds(self, column: int, task: Task) -> bool:
+    def _party(self, task: Task) -> Party:
+        labels = self._labels
+        pairs = sorted(pair for pair in task.labels.items() if pair[0] in labels)
+        signature = (task.namespace, tuple(pairs))
+        party = self._parties.get(signature)
+        if party is None:
+            party = self._parties[signature] = Party(task.namespace, dict(pairs))
+            self._empty += 1
+            likely = set(self._index.likely(party.labels))
+            self._match(party, {each for each in likely if self._holds(each, party)})
+        return party
+
+    def _match(self, party: Party, found: set[int]) -> None:
+        for column in found:
+            self._matched.setdefault(column, []).append(party)
+        if found:
+            party.matching |= found
+            party.topologies.clear()
+            party.said.clear()
+        party.compared = len(self._keys)
+        party.kin = self._kin.setdefault(party.matching, len(self._kin))
+
+    def _holds(self, column: int, party: Party) -> bool:
+        self.compared += 1
         key = self._keys[column]
         assert isinstance(key, Matching)
-        return all(self.selects(selection, task) for selection in key.selections)
+        return all(self._selects(selection, party.namespace, party.labels) for selection in key.selections)
 
     def selects(self, selection: PodSelection, task: Task) -> bool:
         """Whether a selection matches a task."""
+        return self._selects(selection, task.namespace, task.labels)
+
+    def _selects(self, selection: PodSelection, namespace: str, labels: Mapping[str, str]) -> bool:
         if selection.labels is None:
             return False
-        if task.namespace not in selection.namespaces and (
+        if namespace not in selection.namespaces and (
             selection.namespace_labels is None
-            or not all_hold(selection.namespace_labels, self._namespaces.get(task.namespace, {}))
+            or not all_hold(selection.namespace_labels, self._namespaces.get(namespace, {}))
         ):
             return False
-        return all_hold(selection.labels, task.labels)
+        return all_hold(selection.labels, labels)
 
     def book(self, task: Task, sign: int) -> None:
         """A task came to its row, or leaves it."""
-        if task.matches:
-            self._add(task.matches, task.row, task.state, sign)
-        if task.cls.carries:
-            self._add(task.cls.carries, task.row, task.state, sign)
-
-    def _add(self, columns: tuple[int, ...], row: int, state: State, sign: int) -> None:
-        if row < 0:
-            return
-        slot = _slot(state)
-        for column in columns:
+        row, slot = task.row, slot_of(task.state)
+        if task.party is not None:
+            count(task.party.counts, slot, row, sign)
+        for column in task.cls.carries:
             counts = self._counts.get((column, slot))
             if counts is None or row >= len(counts):
-                counts = self._counts[column, slot] = _lengthened(counts, row + 1)
+                counts = self._counts[column, slot] = lengthened(counts, row + 1)
             counts[row] += sign
+            looks_at = self._looks_at.get(column)
+            if looks_at is not None:
+                for party in self._matched.get(looks_at.column, ()):
+                    said = party.said.get((looks_at.drawing, looks_at.topology))
+                    if said is not None:
+                        count(said, slot, row, sign * looks_at.weight)
 
     def validate(self, tasks: Iterable[Task]) -> None:
         """Matches and counts everything again: raises AssertionError with what differs."""
-        expected: dict[tuple[int, Slot, int], int] = {}
+        expected: dict[tuple[object, Slot, int], int] = {}
+        unmatched = set(self._unmatched)
         for task in tasks:
-            matches = tuple(sorted(task.matches))
-            unmatched = [each for each in self.matches(task) if each not in self._unmatched]
-            assert self._stale or set(unmatched) <= set(matches), f"{task} matches {unmatched}, not {matches}"
+            party = task.party
+            settled = self._selecting and not self._stale and self._new_labels <= self._labels
+            if settled and party is not None:
+                found = set(self._all_found(task)) - unmatched
+                assert found == party.matching - unmatched, f"{task} matches {found}, not {set(party.matching)}"
             if task.row >= 0:
-                for column in (*task.matches, *task.cls.carries):
-                    place = (column, _slot(task.state), task.row)
+                places: list[object] = [*task.cls.carries, *([party] if party is not None else [])]
+                for each in places:
+                    place = (each, slot_of(task.state), task.row)
                     expected[place] = expected.get(place, 0) + 1
-        for (column, slot), counts in self._counts.items():
-            for row, found in enumerate(counts.tolist()):
-                wanted = expected.pop((column, slot, row), 0)
-                assert found == wanted, f"{self._keys[column]} counts {found} on row {row}, there are {wanted}"
+        counted: list[tuple[object, Slot, Counts]] = [(*key, counts) for key, counts in self._counts.items()]
+        for party in self._parties.values():
+            counted += [(party, slot, counts) for slot, counts in party.counts.items()]
+        for what, slot, counts in counted:
+            for row in np.flatnonzero(counts).tolist():
+                wanted = expected.pop((what, slot, row), 0)
+                assert int(counts[row]) == wanted, f"{what} counts {counts[row]} on row {row}, there are {wanted}"
         assert not expected, f"not counted: {expected}"
+        for party in self._parties.values():
+            for (drawing, key), said in party.said.items():
+                afresh = self._sum_up(party, key, drawing=drawing)
+                for slot in said.keys() | afresh.keys():
+                    mine, other = said.get(slot), afresh.get(slot)
+                    length = max(len(each) for each in (mine, other) if each is not None)
+                    assert np.array_equal(lengthened(mine, length), lengthened(other, length)), (party, key)
+
+    def _all_found(self, task: Task) -> Iterator[int]:
+        for column, key in enumerate(self._keys):
+            if isinstance(key, Matching) and all(self.selects(each, task) for each in key.selections):
+                yield column
 
     # --- questions ---------------------------------------------------------------------------------------------
 
     def counts(self, column: int, slots: tuple[Slot, ...], length: int) -> Counts | None:
         """How many each row holds; None when there are none at all."""
-        total: Counts | None = None
-        for slot in slots:
-            counts = self._counts.get((column, slot))
-            if counts is None or not counts.any():
+        if isinstance(self._keys[column], Matching):
+            return total_of((party.counts for party in self._matched.get(column, ())), slots, length)
+        found = {slot: counts for slot in slots if (counts := self._counts.get((column, slot))) is not None}
+        return total_of((found,), slots, length)
+
+    def said(
+        self, task: Task, slots: tuple[Slot, ...], length: int, *, drawing: bool
+    ) -> Iterator[tuple[str, Counts]]:
+        """By topology key what the carriers that look at a task say together: how many required anti-affinities
+        there are, or the sum of the weights of all that draw it near or push it off."""
+        party = task.party
+        if party is None:
+            return
+        for key in self._topologies(party, drawing=drawing):
+            said = party.said.get((drawing, key))
+            if said is None:
+                said = party.said[drawing, key] = self._sum_up(party, key, drawing=drawing)
+            total = total_of((said,), slots, length)
+            if total is not None:
+                yield key, total
+
+    def _topologies(self, party: Party, *, drawing: bool) -> tuple[str, ...]:
+        """The keys of the carriers that look at a party, each once."""
+        found = party.topologies.get(drawing)
+        if found is None:
+            looking = self.drawing if drawing else self.repelling
+            columns = sorted(party.matching & looking.keys())
+            found = tuple(dict.fromkeys(each[0] for column in columns for each in looking[column]))
+            party.topologies[drawing] = found
+        return found
+
+    def _sum_up(self, party: Party, topology: str, *, drawing: bool) -> dict[Slot, Counts]:
+        sums: dict[Slot, Counts] = {}
+        for carriers, look in self._looks_at.items():
+            if look.topology != topology or look.drawing != drawing or look.column not in party.matching:
                 continue
-            if len(counts) < length:
-                counts = self._counts[column, slot] = _lengthened(counts, length)
-            total = counts[:length] if total is None else total + counts[:length]
-        return total
+            for slot in Slot:
+                counts = self._counts.get((carriers, slot))
+                if counts is not None:
+                    known = sums.get(slot)
+                    if known is None or len(known) < len(counts):
+                        known = sums[slot] = lengthened(known, len(counts))
+                    known[: len(counts)] += counts * look.weight
+        return sums
 
     def conflicting(self, port: Port) -> list[int]:
         """The columns of the ports that cannot be held beside one."""
@@ -279,29 +420,18 @@ class Peers:
             if not address or not port.address or address == port.address
         ]
 
+    @staticmethod
+    def matched(column: int, task: Task) -> bool:
+        """Whether a column counts a task."""
+        return task.party is not None and column in task.party.matching
+
     def concerned(self, task: Task) -> bool:
         """Whether somebody's required anti-affinity looks at a task."""
-        return any(column in self.repelling for column in task.matches)
+        return task.party is not None and bool(self._topologies(task.party, drawing=False))
 
     def drawn(self, task: Task) -> bool:
         """Whether somebody's affinity draws a task near or pushes it off."""
-        return any(column in self.drawing for column in task.matches)
-
-
-def _slot(state: State) -> Slot:
-    if state is State.RELEASING:
-        return Slot.LEAVING
-    return Slot.PROMISED if state is State.PIPELINED else Slot.PRESENT
-
-
-def _lengthened(counts: Counts | None, length: int) -> Counts:
-    size = _FIRST_ROWS
-    while size < length:
-        size *= 2
-    longer = np.zeros(size, dtype=np.int64)
-    if counts is not None:
-        longer[: len(counts)] = counts
-    return longer
+        return task.party is not None and bool(self._topologies(task.party, drawing=True))
 
 
 def by_domain(domains: NDArray[np.int32], counts: Counts | None) -> Counts:

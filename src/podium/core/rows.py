@@ -53,6 +53,11 @@ class Rows:
         self.added = added
         self.later = later  # as it will be once those that are leaving have left
 
+    def only(self, index: Amounts) -> Rows:
+        """Some of the rows, where nothing is imagined."""
+        assert isinstance(self.added, int)
+        return Rows(self._nodes, self._cls, index, self.added, later=self.later, pick=self._pick)
+
     def allocatable(self, column: int) -> Amounts:
         found = self._allocatable.get(column)
         if found is None:

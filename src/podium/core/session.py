@@ -60,7 +60,7 @@ class Session(Panel):
         self.promised: list[Task] = []  # tasks that were told a place which others are leaving
         self.keep_answers = True  # what a hook said of a node stands until the node changes
         self.tick = 0  # moves with every change of a row
-        self._stamps: NDArray[np.int64] = np.zeros(cluster.nodes.count, dtype=np.int64)  # the tick of each row
+        self.stamps: NDArray[np.int64] = np.zeros(cluster.nodes.count, dtype=np.int64)  # the tick of each row
         self._arguments = arguments or {}
         self._candidates: dict[Hashable, Candidates] = {}
         self._subgroups: dict[str, list[SubGroup]] = {}
@@ -166,10 +166,10 @@ class Session(Panel):
     def touch(self, rows: Sequence[int]) -> None:
         """Rows have changed: what is known of them is looked at again when it is next needed."""
         self.tick += 1
-        self._stamps[rows] = self.tick
+        self.stamps[rows] = self.tick
 
     def touched_since(self, tick: int) -> NDArray[np.int64]:
-        return np.flatnonzero(self._stamps > tick)
+        return np.flatnonzero(self.stamps > tick)
 
     def refuse(self, gang: Gang, refusal: Refusal, task: Task | None = None) -> None:
         if not isinstance(refusal, Refusal):  # an action may be anybody's code

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from podium.core.constraints import Spread
 from podium.core.model import Task
-from podium.core.peers import STAYING, Counts, Peers, by_domain
+from podium.core.parties import Counts
+from podium.core.peers import STAYING, Peers, by_domain
 from podium.core.properties import ABSENT, Properties
 
 Mask = NDArray[np.bool_]
@@ -47,7 +48,7 @@ def crowded(peers: Peers, properties: Properties, task: Task, eligible: Eligible
         least = 0
         if counting.any() and _how_many(domains[counting]) >= each.min_domains:
             least = int(here[counting].min())
-        own = int(column in task.matches)
+        own = int(peers.matched(column, task))
         refused |= (domains == ABSENT) | (here + own - least > each.max_skew)
     return refused
 

@@ -31,6 +31,8 @@ class _Stored:
     def __init__(self, store: Store, registry: Registry) -> None:
         self._store = store
         self._registry = registry
+        # What was read of all objects of a resource, by version: most are the same the next time.
+        self._read: dict[Resource, dict[int, Document]] = {}
 
     def get(self, resource: Resource, namespace: str, name: str) -> Document | None:
         kind = self._kind(resource)
@@ -39,9 +41,14 @@ class _Stored:
 
     def all(self, resource: Resource) -> Iterator[Document]:
         kind = self._kind(resource)
-        if kind is not None:
-            for record in self._store.scan(kind.storage):
-                yield to_served(kind, record.document())
+        if kind is None:
+            return
+        known, found = self._read.get(resource, {}), dict[int, Document]()
+        for record in self._store.scan(kind.storage):
+            document = known.get(record.version)
+            found[record.version] = to_served(kind, record.document()) if document is None else document
+        self._read[resource] = found
+        yield from found.values()
 
     def _kind(self, resource: Resource) -> Kind | None:
         return self._registry.find(resource.group, resource.version, resource.plural)

@@ -11,13 +11,16 @@ of 50,000 pods that no Service and no budget selects pays nothing for it.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
+from podium.kube.quantity import QuantityError, parse_units
 from podium.kube.resources import PERSISTENTVOLUMES, PODS, Resource
 from podium.kube.selectors import LabelMatch
-from podium.kube.wire import Object, PersistentVolume, Pod
+from podium.kube.wire import Object, PersistentVolume, PersistentVolumeClaim, Pod
 
 Key = tuple[str, str]  # namespace ("" for cluster-scoped), name
 
@@ -46,7 +49,8 @@ class Cache:
         self._by_node: dict[str, set[Key]] = {}
         self._by_namespace: dict[tuple[Resource, str], set[Key]] = {}
         self._by_claim: dict[Key, set[Key]] = {}
-        self._unclaimed: dict[str, set[Key]] = {}
+        self._unclaimed: dict[str, list[tuple[int, Key]]] = {}  # by class: size and key, in order
+        self._waiting: dict[str | None, set[Key]] = {}  # claims without a volume, by class
         self._promised: dict[Key, set[Key]] = {}
         self._by_label: dict[tuple[Resource, str], dict[tuple[str, str], set[Key]]] = {}
         self._resources: dict[tuple[str, str, str], Resource] = {}
@@ -184,13 +188,18 @@ class Cache:
             assert isinstance(pod, Pod)
             yield pod
 
-    def unclaimed_volumes(self, storage_class: str) -> Iterator[PersistentVolume]:
-        """Volumes of a class that no claim has been given yet, in a stable order."""
+    def unclaimed_volumes(self, storage_class: str, least: int = 0) -> Iterator[PersistentVolume]:
+        """Volumes of a class that no claim has been given yet and that are large enough, the smallest first."""
         objects = self._objects.get(PERSISTENTVOLUMES, {})
-        for key in sorted(self._unclaimed.get(storage_class, ())):
+        free = self._unclaimed.get(storage_class, [])
+        for _, key in islice(free, bisect_left(free, (least, ("", ""))), None):
             volume = objects[key]
             assert isinstance(volume, PersistentVolume)
             yield volume
+
+    def waiting_claims(self, storage_class: str | None) -> list[Key]:
+        """Claims of a class that are not bound, in a stable order."""
+        return sorted(self._waiting.get(storage_class, ()))
 
     def volumes_for(self, claim: Key) -> Iterator[PersistentVolume]:
         """Volumes that are promised to a claim of this name, by whomever, in a stable order."""
@@ -216,10 +225,12 @@ class Cache:
                 self._by_claim.setdefault(claim, set()).add(key)
         elif isinstance(obj, PersistentVolume):
             if _is_unclaimed(obj):
-                self._unclaimed.setdefault(obj.spec.storage_class_name, set()).add(key)
+                insort(self._unclaimed.setdefault(obj.spec.storage_class_name, []), (_size(obj), key))
             reference = obj.spec.claim_ref
             if reference is not None:
                 self._promised.setdefault((reference.namespace, reference.name), set()).add(key)
+        elif isinstance(obj, PersistentVolumeClaim) and obj.status.phase != "Bound":
+            self._waiting.setdefault(obj.spec.storage_class_name, set()).add(key)
 
     def _unindex(self, resource: Resource, key: Key, obj: Object) -> None:
         for owner in obj.metadata.owner_references or ():
@@ -239,10 +250,15 @@ class Cache:
                 _discard(self._by_claim, claim, key)
         elif isinstance(obj, PersistentVolume):
             if _is_unclaimed(obj):
-                _discard(self._unclaimed, obj.spec.storage_class_name, key)
+                free = self._unclaimed[obj.spec.storage_class_name]
+                del free[bisect_left(free, (_size(obj), key))]
+                if not free:
+                    del self._unclaimed[obj.spec.storage_class_name]
             reference = obj.spec.claim_ref
             if reference is not None:
                 _discard(self._promised, (reference.namespace, reference.name), key)
+        elif isinstance(obj, PersistentVolumeClaim) and obj.status.phase != "Bound":
+            _discard(self._waiting, obj.spec.storage_class_name, key)
 
 
 def claims_of(pod: Pod) -> Iterator[Key]:
@@ -252,6 +268,13 @@ def claims_of(pod: Pod) -> Iterator[Key]:
             yield pod.namespace, volume.persistent_volume_claim.claim_name
         elif volume.ephemeral is not None:
             yield pod.namespace, f"{pod.name}-{volume.name}"
+
+
+def _size(volume: PersistentVolume) -> int:
+    try:
+        return parse_units((volume.spec.capacity or {}).get("storage", "0"))
+    except QuantityError:
+        return 0
 
 
 def _is_unclaimed(volume: PersistentVolume) -> bool:

@@ -6,7 +6,8 @@
 The driver decides nothing.  One task, the pump, feeds the machine and asks it what to do; a few workers carry the
 changes out.  It is asked for more only while the queue is short, so that it decides on what is known then and not
 on what was known a thousand requests ago.  Everything goes in small portions: whoever shares the event loop (in
-the embedded server: the API) gets its turn in between.
+the embedded server: the API) gets its turn in between.  Portions are of so many things, and of fewer where each of
+them takes long.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -38,6 +40,8 @@ log = logging.getLogger(__name__)
 # Events taken in, and keys looked at, before others get their turn.
 _EVENTS_PER_TURN = 100
 _KEYS_PER_TURN = 20
+# How long a portion should take at the most.
+_PORTION_SECONDS = 0.02
 
 
 class _Watch(msgspec.Struct):
@@ -86,6 +90,7 @@ class Driver:
         self._decoders: dict[Resource, msgspec.json.Decoder[Object]] = {}
         self._needs_moved = True
         self._ending = False
+        self._keys = _KEYS_PER_TURN
         self._turns = 0  # how often anything was done: for `idle`
 
     def _view(self, resource: Resource) -> type[Object]:
@@ -143,17 +148,31 @@ class Driver:
     async def _pump(self, group: asyncio.TaskGroup) -> None:
         while True:
             self._wake.clear()
+            end = time.perf_counter() + _PORTION_SECONDS
             for _ in range(min(len(self._inbox), _EVENTS_PER_TURN)):
                 self._inbox.popleft()()
                 self._turns += 1
+                if time.perf_counter() > end:
+                    break
             if self._needs_moved:
                 self._needs_moved = False
                 self._watch_needed(group)
             if self._queue.qsize() < self._concurrency and not self._ending:
-                for ticket in self._machine.run(self._clock(), _KEYS_PER_TURN):
+                for ticket in self._asked():
                     self._queue.put_nowait(ticket)
                     self._turns += 1
             await self._rest()
+
+    def _asked(self) -> list[Ticket]:
+        """What the machine wants done now.  If that took long to find out, it looks at fewer things next time."""
+        begun = time.perf_counter()
+        tickets = self._machine.run(self._clock(), self._keys)
+        took = time.perf_counter() - begun
+        if took > _PORTION_SECONDS:
+            self._keys = max(1, int(self._keys * _PORTION_SECONDS / took))
+        else:
+            self._keys = min(_KEYS_PER_TURN, 2 * self._keys)
+        return tickets
 
     async def _rest(self) -> None:
         """Until there is something to do; at least for one turn of the event loop."""

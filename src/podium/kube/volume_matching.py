@@ -81,17 +81,18 @@ def best_volume(
     claim: PersistentVolumeClaim, cache: Cache, node: Node | None, *, only_promised: bool
 ) -> PersistentVolume | None:
     """The smallest free volume that fits; one that a user has promised to the claim goes before all others."""
-    free: list[PersistentVolume] = []
-    for volume in cache.unclaimed_volumes(claim.spec.storage_class_name or ""):
-        if volume.deleting:
-            continue
+    kind = claim.spec.storage_class_name or ""
+    for volume in cache.volumes_for((claim.namespace, claim.name)):
         reference = volume.spec.claim_ref
-        if reference is not None:
-            if (reference.namespace, reference.name) == (claim.namespace, claim.name):
-                return volume
-        elif not only_promised and fits(volume, claim, node):
-            free.append(volume)
-    return min(free, key=lambda each: (size_of(each), each.name), default=None)
+        given_away = reference is None or bool(reference.uid)
+        if volume.spec.storage_class_name == kind and not given_away and not volume.deleting:
+            return volume
+    if only_promised:
+        return None
+    for volume in cache.unclaimed_volumes(kind, units_of(requested(claim))):
+        if volume.spec.claim_ref is None and not volume.deleting and fits(volume, claim, node):
+            return volume
+    return None
 
 
 def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, node: Node | None = None) -> bool:

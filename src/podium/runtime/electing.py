@@ -13,8 +13,8 @@ import contextlib
 import logging
 import time
 import zlib
-from collections.abc import Awaitable, Callable
-from typing import NoReturn
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -25,6 +25,7 @@ from podium.kube.resources import LEASES
 from podium.kube.status import error_from_body
 from podium.kube.transport import Request, Transport
 from podium.kube.wire import Lease
+from podium.runtime.aside import Aside, Pulse
 from podium.runtime.identity import is_dead, process_identity
 
 log = logging.getLogger(__name__)
@@ -44,7 +45,9 @@ class Leadership:
         *,
         identity: str = "",
         clock: Callable[[], float] = time.monotonic,
+        pulse: Pulse | None = None,
     ) -> None:
+        """With a `pulse` the lease is renewed only while the loop that does the work turns."""
         self._identity = identity or process_identity()
         self._lease = (namespace, name)
         self._terms = terms
@@ -52,6 +55,7 @@ class Leadership:
         self._transport = transport
         self._clock = clock
         self._told = ""
+        self._pulse = pulse
 
     def begin_anew(self) -> None:
         """A candidate like any other, whatever was before."""
@@ -74,6 +78,9 @@ class Leadership:
     async def keep(self) -> NoReturn:
         """Renews until that fails for good: LeadershipLostError says why."""
         while self.election.leading:
+            stuck = self._pulse.stuck() if self._pulse is not None else ""
+            if stuck:
+                raise LeadershipLostError(f"the lease {self._name} is not renewed: {stuck}")
             await self._step()
         raise LeadershipLostError(f"the lease {self._name} is lost: {self.election.lost}")
 
@@ -131,8 +138,15 @@ class Leadership:
         return f"{self.election.namespace}/{self.election.name}"
 
 
-async def lead(leadership: Leadership | None, work: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+async def lead(
+    leadership: Leadership | None,
+    work: Callable[[], Awaitable[None]],
+    stop: asyncio.Event,
+    aside: Aside | None = None,
+) -> None:
     """Stands by until the lease is held, works while it is, and gives it back at the end.
+
+    The lease is looked after `aside`, if that is given: where the work cannot delay it.
 
     `work` ends by itself when `stop` is set.  It is cut off at once when the lease is lost, and begun anew when it
     is held again.
@@ -140,19 +154,28 @@ async def lead(leadership: Leadership | None, work: Callable[[], Awaitable[None]
     if leadership is None:
         await work()
         return
-    while await _unless(stop, leadership.campaign()):
+    looked_after = aside.run if aside is not None else _here
+    while await _unless(stop, looked_after(leadership.campaign())):
         try:
-            await _lead_on(leadership, work)
+            await _lead_on(leadership, work, looked_after)
             return
         except LeadershipLostError as lost:
             log.warning("%s: nothing is written any more, and everything begins anew", lost)
             leadership.begin_anew()
 
 
-async def _lead_on(leadership: Leadership, work: Callable[[], Awaitable[None]]) -> None:
+async def _here(work: Coroutine[Any, Any, None]) -> None:
+    await work
+
+
+async def _lead_on(
+    leadership: Leadership,
+    work: Callable[[], Awaitable[None]],
+    looked_after: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]],
+) -> None:
     """Works until the work is done; LeadershipLostError if the lease is lost before."""
     working = asyncio.ensure_future(work())
-    keeping = asyncio.create_task(leadership.keep())
+    keeping = asyncio.create_task(looked_after(leadership.keep()))
     try:
         await asyncio.wait({working, keeping}, return_when=asyncio.FIRST_COMPLETED)
         if keeping.done():
@@ -162,7 +185,7 @@ async def _lead_on(leadership: Leadership, work: Callable[[], Awaitable[None]]) 
         for task in (working, keeping):
             task.cancel()
         await asyncio.wait({working, keeping})
-        await leadership.release()
+        await looked_after(leadership.release())
 
 
 async def _unless(stop: asyncio.Event, work: Awaitable[None]) -> bool:

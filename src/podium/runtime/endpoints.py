@@ -1,6 +1,6 @@
 """Health and metrics over HTTP, on this machine only.
 
-    /healthz, /livez   200 as long as the process answers at all
+    /healthz, /livez   200 as long as the process does anything at all
     /readyz            200 when it is ready, else 503 with the reason
     /metrics           the text format of Prometheus
 
@@ -46,14 +46,19 @@ class Answers(msgspec.Struct, frozen=True):
 
     unready: Callable[[], str] | None = None
     metrics: Callable[[], bytes] | None = None
+    stuck: Callable[[], str] | None = None  # why it should be started again; "" when all is well
 
 
 class Endpoints:
     """Use it as an async context manager; `url` is known then."""
 
-    def __init__(self, address: Address, answers: Answers) -> None:
+    def __init__(
+        self, address: Address, answers: Answers, counting: asyncio.AbstractEventLoop | None = None
+    ) -> None:
+        """`counting` is the loop that the figures belong to, if it is not the one that listens."""
         self._address = address
         self._answers = answers
+        self._counting = counting
         flags = "--listen-address or --healthz-address"
         self._listener = Listener(address.port, self._answer, flags=flags, longest_head=_HEADER_LIMIT)
         self.url = ""
@@ -74,7 +79,7 @@ class Endpoints:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         method, target, version = head.split("\r\n", 1)[0].split(" ")
         if method in ("GET", "HEAD"):
-            status, content_type, body = self._say(target.partition("?")[0])
+            status, content_type, body = await self._say(target.partition("?")[0])
         else:
             status, content_type, body = 405, _TEXT_TYPE, b"only GET is answered\n"
         close = method not in ("GET", "HEAD") or version != "HTTP/1.1" or "connection: close" in head.lower()
@@ -87,13 +92,23 @@ class Endpoints:
         await writer.drain()
         return not close
 
-    def _say(self, path: str) -> tuple[int, str, bytes]:
+    async def _say(self, path: str) -> tuple[int, str, bytes]:
         answers = self._answers
         if path == "/metrics" and answers.metrics is not None:
-            return 200, _METRICS_TYPE, answers.metrics()
+            return 200, _METRICS_TYPE, await self._count(answers.metrics)
         if path in ("/healthz", "/livez") and answers.unready is not None:
-            return 200, _TEXT_TYPE, b"ok"
+            reason = answers.stuck() if answers.stuck is not None else ""
+            return (503, _TEXT_TYPE, f"{reason}\n".encode()) if reason else (200, _TEXT_TYPE, b"ok")
         if path == "/readyz" and answers.unready is not None:
             reason = answers.unready()
             return (503, _TEXT_TYPE, f"{reason}\n".encode()) if reason else (200, _TEXT_TYPE, b"ok")
         return 404, _TEXT_TYPE, b"there are /healthz, /livez, /readyz and /metrics\n"
+
+    async def _count(self, metrics: Callable[[], bytes]) -> bytes:
+        if self._counting is None:
+            return metrics()
+
+        async def count() -> bytes:
+            return metrics()
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(count(), self._counting))

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 
 from podium.errors import UsageError
 from podium.kube.lease import Terms
 from podium.kube.transport import Transport
+from podium.runtime.aside import Aside, Pulse
 from podium.runtime.electing import Leadership, lead
 from podium.runtime.endpoints import Address, Answers, Endpoints
 from podium.runtime.metrics import Metrics
@@ -49,8 +50,19 @@ class Window(msgspec.Struct, frozen=True):
 class Process:
     """Runs parts until told to stop."""
 
-    def __init__(self, transport: Transport, election: ElectionSettings, metrics: Metrics) -> None:
-        self._transport = transport
+    def __init__(
+        self,
+        transport: Transport,
+        election: ElectionSettings,
+        metrics: Metrics,
+        connect: Callable[[], Transport] | None = None,
+    ) -> None:
+        """With `connect`, which makes another way to the same server, leases are renewed and probes are answered
+        by a thread of their own."""
+        self._aside = Aside() if connect is not None else None
+        self._pulse = Pulse()
+        self._own_way = connect() if connect is not None else None
+        self._transport = self._own_way or transport
         self._election = election
         self._metrics = metrics
         self._leaderships: dict[str, Leadership] = {}
@@ -61,7 +73,8 @@ class Process:
         """Has a part lead before it works; gives what to ask before every write."""
         if not self._election.enabled:
             return None
-        leadership = Leadership(self._transport, self._election.namespace, name, self._election.terms)
+        pulse = self._pulse if self._aside is not None else None
+        leadership = Leadership(self._transport, self._election.namespace, name, self._election.terms, pulse=pulse)
         self._leaderships[part] = leadership
         return leadership.may_write
 
@@ -70,6 +83,11 @@ class Process:
 
     async def run(self, stop: asyncio.Event, window: Window | None = None) -> None:
         async with AsyncExitStack() as stack:
+            stack.enter_context(self._pulse)
+            if self._aside is not None:
+                await stack.enter_async_context(self._aside)
+                if self._own_way is not None:
+                    stack.push_async_callback(self._close_own_way)
             if window is not None:
                 await self._open(window, stack)
             tasks = [asyncio.create_task(self._run_part(part, work, stop)) for part, work in self._parts]
@@ -87,22 +105,44 @@ class Process:
     async def _run_part(
         self, part: str, work: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event
     ) -> None:
-        await lead(self._leaderships.get(part), lambda: work(stop), stop)
+        await lead(self._leaderships.get(part), lambda: work(stop), stop, self._aside)
+
+    async def _close_own_way(self) -> None:
+        assert self._aside is not None
+        assert self._own_way is not None
+        await self._aside.run(self._own_way.close())
 
     async def _open(self, window: Window, stack: AsyncExitStack) -> None:
         unready = self.unready if window.with_health else None
-        answers = Answers(unready, self._metrics.text if window.with_metrics else None)
+        stuck = self._pulse.stuck if window.with_health else None
+        answers = Answers(unready, self._metrics.text if window.with_metrics else None, stuck)
         if window.with_health or window.with_metrics:
             try:
-                opened = await stack.enter_async_context(Endpoints(window.address, answers))
+                opened = await stack.enter_async_context(self._endpoints(window.address, answers))
                 log.info("health and metrics: %s", opened.url)
             except UsageError as error:
                 if window.chosen:
                     raise
                 log.warning("%s", error)  # nobody asked for it: the work is worth more
         if window.healthz is not None and window.with_health:
-            opened = await stack.enter_async_context(Endpoints(window.healthz, Answers(unready)))
+            opened = await stack.enter_async_context(
+                self._endpoints(window.healthz, Answers(unready, stuck=stuck))
+            )
             log.info("health: %s", opened.url)
+
+    @asynccontextmanager
+    async def _endpoints(self, address: Address, answers: Answers) -> AsyncIterator[Endpoints]:
+        """Listens where no work can delay it.  Figures are the work's own, and are counted where that is done."""
+        if self._aside is None:
+            async with Endpoints(address, answers) as opened:
+                yield opened
+            return
+        endpoints = Endpoints(address, answers, asyncio.get_running_loop())
+        await self._aside.run(endpoints.__aenter__())
+        try:
+            yield endpoints
+        finally:
+            await self._aside.run(endpoints.__aexit__())
 
     def unready(self) -> str:
         """Why the process is not ready; "" when it is.  One that stands by is ready to take over."""

@@ -213,6 +213,9 @@ class Allocate(Action):
         if rows:
             statement.place(batch[: len(rows)], rows)
             return len(rows), None
+        nodes = session.cluster.nodes
+        if not nodes.promises and not nodes.departures:
+            return 0, diagnose(session, first)  # nobody leaves: later is like now
         keeps = first.nominated >= 0 and candidates.fits(first, first.nominated, future=True)
         row = first.nominated if keeps else candidates.choose_later(first)
         if row is not None:

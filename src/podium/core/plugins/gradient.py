@@ -7,11 +7,13 @@ worth.  A share goes on the device where the gain is worth most; ties go to the 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
 from podium.core.constraints import WHOLE
-from podium.core.devices import Index, Table, taken
+from podium.core.devices import Index, taken
 from podium.core.fragmentation import Amounts, Target
 from podium.core.model import Task, TaskClass
 from podium.core.plugin import Arguments, Plugin, Scores
@@ -22,6 +24,19 @@ from podium.core.session import Session
 _NEVER = -np.inf
 
 
+_Ask: TypeAlias = tuple[int, int, int]  # CPU, share and number of devices
+
+
+class _Known:
+    """A figure of each row, and the tick of the session at which it was found."""
+
+    __slots__ = ("found", "ticks")
+
+    def __init__(self, rows: int) -> None:
+        self.found: Amounts = np.zeros(rows)
+        self.ticks: Index = np.full(rows, -1, dtype=np.int64)
+
+
 class Gradient(Plugin):
     """Follows a measure downwards."""
 
@@ -29,6 +44,7 @@ class Gradient(Plugin):
         super().__init__(arguments, hierarchy=hierarchy)
         self._weight = arguments.number(f"{self.name}.weight")
         self._target: Target | None = None
+        self._known: dict[_Ask | None, _Known] = {}
 
     @abstractmethod
     def measure(self, session: Session) -> Target | None:
@@ -40,30 +56,56 @@ class Gradient(Plugin):
 
     def on_session_open(self, session: Session) -> None:
         self._target = self.measure(session)
+        self._session = session
+        self._known = {}
 
     def applies(self, hook: str, task: Task) -> bool:
         return self._target is not None
 
     def score_rows(self, cls: TaskClass, rows: Rows) -> Scores:
-        return self._weight * self._best(cls, rows)
+        if rows.later or not isinstance(rows.added, int) or len(rows.index) == 1:
+            return self._weight * self._best(cls, rows, self._before(rows))
+        # Of what is asked for only this counts here: classes that differ in other things share the answers.
+        wanted = cls.constraints.devices
+        share, count = (wanted.share, wanted.count) if wanted is not None else (0, 0)
+        ask = (cls.request.amount(CPU), share, count)
+        return self._weight * self._remembered(ask, rows, lambda view: self._best(cls, view, self._now(view)))
 
-    def pick_device(self, cls: TaskClass, rows: Rows) -> Index:
-        result: Index = self._by_device(cls, rows).argmax(axis=0)
+    def _now(self, rows: Rows) -> Amounts:
+        return self._remembered(None, rows, self._before)
+
+    def _remembered(self, what: _Ask | None, rows: Rows, find: Callable[[Rows], Amounts]) -> Amounts:
+        """What was found out about rows, as far as they have not changed since; the others are asked again."""
+        known = self._known.get(what)
+        if known is None:
+            known = self._known[what] = _Known(self._session.cluster.nodes.count)
+        stale = rows.index[known.ticks[rows.index] < self._session.stamps[rows.index]]
+        if len(stale):
+            # Floating point adds a single column in another order than several, and a score that is cut to a whole
+            # number may hang on the last bit: so one is never asked alone here.
+            several = stale if len(stale) > 1 else np.repeat(stale, 2)
+            known.found[several] = find(rows.only(several))
+            known.ticks[stale] = self._session.tick
+        result: Amounts = known.found[rows.index]
         return result
 
-    def _best(self, cls: TaskClass, rows: Rows) -> Amounts:
+    def pick_device(self, cls: TaskClass, rows: Rows) -> Index:
+        result: Index = self._by_device(cls, rows, self._before(rows)).argmax(axis=0)
+        return result
+
+    def _best(self, cls: TaskClass, rows: Rows, before: Amounts) -> Amounts:
         """What one more task is worth on each row; where it does not fit, any number."""
         wanted = cls.constraints.devices
         if wanted is not None and wanted.share < WHOLE:
-            best: Amounts = self._by_device(cls, rows).max(axis=0)
+            best: Amounts = self._by_device(cls, rows, before).max(axis=0)
             return np.where(best > _NEVER, best, 0.0)
         free = rows.devices()
         after = free if wanted is None else free - taken(wanted, free, rows.index)
         assert self._target is not None
         then = self._target.fragmented(after, _free_cpu(rows, rows.filled(CPU)), rows.device_models())
-        return self.worth(self._before(rows, free) - then)
+        return self.worth(before - then)
 
-    def _by_device(self, cls: TaskClass, rows: Rows) -> Amounts:
+    def _by_device(self, cls: TaskClass, rows: Rows, before: Amounts) -> Amounts:
         """The same for a share, by the device that it would go to."""
         wanted = cls.constraints.devices
         assert wanted is not None
@@ -71,11 +113,11 @@ class Gradient(Plugin):
         free = rows.devices()
         cpu = _free_cpu(rows, rows.filled(CPU))
         then = self._target.with_share(free, cpu, rows.device_models(), wanted.share)
-        return np.where(free >= wanted.share, self.worth(self._before(rows, free) - then), _NEVER)
+        return np.where(free >= wanted.share, self.worth(before - then), _NEVER)
 
-    def _before(self, rows: Rows, free: Table) -> Amounts:
+    def _before(self, rows: Rows) -> Amounts:
         assert self._target is not None
-        return self._target.fragmented(free, _free_cpu(rows, rows.used(CPU)), rows.device_models())
+        return self._target.fragmented(rows.devices(), _free_cpu(rows, rows.used(CPU)), rows.device_models())
 
 
 def _free_cpu(rows: Rows, taken: Index) -> Index:

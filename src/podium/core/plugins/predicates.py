@@ -74,15 +74,17 @@ class Predicates(Plugin):
         self._spread = arguments.flag("predicate.PodTopologySpreadEnable")
         self._volume_binding = arguments.flag("predicate.VolumeBindingEnable")
         self._volume_weight = arguments.number("volumebinding.weight")
+        self._masks: dict[Hashable, Mask] = {}  # of this session, by what is asked of nodes
 
     def on_session_open(self, session: Session) -> None:
         self._peers = session.cluster.peers
         self._attachments = session.cluster.attachments
         self._claims = session.cluster.claims
         self._properties = session.cluster.nodes.properties
+        self._masks = {}
 
     def kind(self, task: Task) -> Hashable:
-        return task.matches
+        return -1 if task.party is None else task.party.kin
 
     def applies(self, hook: str, task: Task) -> bool:
         wanted = task.cls.constraints
@@ -114,9 +116,15 @@ class Predicates(Plugin):
     # --- properties of nodes -----------------------------------------------------------------------------------
 
     def mask(self, task: Task, session: Session) -> Mask:
-        result: Mask = np.ones(self._properties.count, dtype=bool)
-        for _, passing in self._filters(task.cls.constraints):
-            result &= passing()
+        # Classes that ask the same of nodes and differ in other things share the answer.
+        wanted = task.cls.constraints
+        asked = (wanted.selector, wanted.required, wanted.tolerations, wanted.claims, wanted.zones)
+        result = self._masks.get(asked)
+        if result is None:
+            result = np.ones(self._properties.count, dtype=bool)
+            for _, passing in self._filters(wanted):
+                result &= passing()
+            self._masks[asked] = result
         return result
 
     def _filters(self, wanted: Constraints) -> Iterator[tuple[Refusal, Callable[[], Mask]]]:

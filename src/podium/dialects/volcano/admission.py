@@ -8,7 +8,7 @@ on none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -151,25 +151,44 @@ def _resources(queue: Queue) -> tuple[Any, Any, Any]:
 
 
 class _Tree:
-    """All queues as they will be once one has been written."""
+    """All queues as they will be once one has been written.
+
+    Of the others only those are read that are asked for: a write must not cost more because there are many queues.
+    """
 
     def __init__(self, written: Queue, around: Surroundings) -> None:
-        self.queues = {
-            queue.name: queue for queue in (msgspec.convert(each, Queue) for each in around.all(QUEUES))
-        }
-        self.queues[written.name] = written
+        self._written = written
+        self._around = around
+        self._below: dict[str, list[Queue]] | None = None  # by parent, those beside the written one
+
+    def find(self, name: str) -> Queue | None:
+        if name == self._written.name:
+            return self._written
+        found = self._around.get(QUEUES, "", name) if name else None
+        return msgspec.convert(found, Queue) if found is not None else None
+
+    def others(self, wanted: Callable[[Document], bool]) -> Iterator[Queue]:
+        """The queues beside the written one that are as wanted."""
+        for document in self._around.all(QUEUES):
+            if document["metadata"]["name"] != self._written.name and wanted(document):
+                yield msgspec.convert(document, Queue)
 
     def children(self, name: str) -> list[Queue]:
-        return [queue for queue in self.queues.values() if queue.spec.parent == name]
+        if self._below is None:
+            self._below = {}
+            for queue in self.others(lambda each: bool((each.get("spec") or {}).get("parent"))):
+                self._below.setdefault(queue.spec.parent, []).append(queue)
+        found = self._below.get(name, [])
+        return [*found, self._written] if self._written.spec.parent == name else found
 
     def ancestors(self, queue: Queue) -> Iterator[Queue]:
         """From the parent up to below the root; ends where a queue is missing or comes round again."""
         seen = {queue.name}
         name = queue.spec.parent
-        while name not in ("", ROOT_QUEUE) and name not in seen and name in self.queues:
+        while name not in ("", ROOT_QUEUE) and name not in seen and (above := self.find(name)) is not None:
             seen.add(name)
-            yield self.queues[name]
-            name = self.queues[name].spec.parent
+            yield above
+            name = above.spec.parent
 
 
 def _path_errors(queue: Queue, tree: _Tree) -> Iterator[FieldError]:
@@ -186,8 +205,8 @@ def _path_errors(queue: Queue, tree: _Tree) -> Iterator[FieldError]:
         if not _is_positive(weight):
             yield fields.invalid(at_weights, weights, f"{weight!r} is not a number above 0")
             return
-    for other in tree.queues.values():
-        if other.name != queue.name and other.annotations.get(HIERARCHY, "").startswith(f"{path}/"):
+    for other in tree.others(lambda each: HIERARCHY in (each["metadata"].get("annotations") or {})):
+        if other.annotations[HIERARCHY].startswith(f"{path}/"):
             yield fields.invalid(
                 at_path, path, f"queue {other.name} is below it, at {other.annotations[HIERARCHY]}"
             )
@@ -208,7 +227,7 @@ def _parent_errors(queue: Queue, tree: _Tree) -> Iterator[FieldError]:
     if name == queue.name:
         yield fields.invalid(at, name, "a queue cannot be its own parent")
         return
-    parent = tree.queues.get(name)
+    parent = tree.find(name)
     if parent is None:
         yield fields.not_found(at, name)
         return
@@ -261,7 +280,7 @@ def _amount_errors(queue: Queue, tree: _Tree) -> Iterator[FieldError]:
             detail = f"queue {who} below it may have {format_amount(name, most)}"
             yield fields.invalid(f"spec.capability[{name}]", format_amount(name, amount), detail)
     for field in ("guarantee", "deserved"):
-        parent = tree.queues.get(queue.spec.parent)
+        parent = tree.find(queue.spec.parent)
         if parent is not None and parent.name != ROOT_QUEUE:
             yield from _sum_errors(parent, field, tree, queue)
         if tree.children(queue.name):

@@ -95,11 +95,12 @@ def _claims_of_volume(obj: Object, cache: Cache) -> Iterator[Key]:
     if reference is not None:
         yield reference.namespace, reference.name
     elif cache.find(PERSISTENTVOLUMES, PersistentVolume, key_of(obj)) is not None:
-        yield from _waiting_claims(obj, cache)
+        for name in {obj.spec.storage_class_name, obj.spec.storage_class_name or None}:
+            yield from cache.waiting_claims(name)
 
 
 def _waiting_claims(obj: Object, cache: Cache) -> Iterator[Key]:
-    """A new volume or class may be what any unbound claim waits for; both are rare events."""
+    """A new class may be what any unbound claim waits for; that is a rare event."""
     for claim in cache.all(PERSISTENTVOLUMECLAIMS):
         if isinstance(claim, PersistentVolumeClaim) and claim.status.phase != "Bound":
             yield key_of(claim)
