@@ -10,6 +10,8 @@ BUILD_LOG := .cache/controlplane-build.log
 
 help:
 	@echo "make demo    a cluster of simulated nodes, and something running on it, in this terminal"
+	@echo
+	@echo "for developers:"
 	@echo "make test    lint, types, and every test; the compatibility suite on both servers"
 	@echo "make lint    ruff, mypy and the import rules alone"
 	@echo "make format  let ruff rewrite the files"
@@ -47,6 +49,8 @@ bench: $(INSTALLED)
 
 # pip takes nothing that is not in the lock, hash for hash.  podium itself comes last, without a download.
 $(INSTALLED): requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || \
+		{ echo "there is no $(PYTHON); podium needs Python 3.11 or newer: try make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "podium needs Python 3.11 or newer, and $(PYTHON) is older: try make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv .venv

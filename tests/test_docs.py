@@ -111,3 +111,9 @@ def test_the_map_shows_every_room_and_nothing_that_is_not_there() -> None:
     assert [name for name in sorted(named) if not any(map(patterns[name].search, modules))] == []
     rooms = [path.parent for path in package.rglob("__init__.py") if path.parent != package]
     assert [room.name for room in sorted(rooms) if f"{room.name}/" not in text] == []
+
+
+def test_a_newcomer_sees_how_to_try_it_before_how_to_test_it() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert "\nmake demo\n" in readme
+    assert "make test" not in readme, "that is for developers: CONTRIBUTING.md"

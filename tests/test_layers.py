@@ -24,12 +24,6 @@ SAID_TO_USERS = {
     "runtime/metrics.py": "metrics have the names that dashboards look for",
     "runtime/queue_metrics.py": "metrics have the names that dashboards look for",
 }
-# Keys of annotations and labels that are to become arguments or facts.
-REMAINING = {
-    "core/plugins/fair_tree.py": "annotations of queues",
-    "core/plugins/nodegroup.py": "the label of nodes",
-    "core/plugins/sla.py": "the annotation of jobs",
-}
 
 # Names of plugins that are words of the model or of Kubernetes, and meant as such.
 WORDS = {
@@ -47,20 +41,6 @@ PROFILES = {
     "sim/histories/faults/preemption.py",
     "sim/policies.py",
     "sim/presets.py",
-}
-# Where plugins are known by name and should say of themselves what is asked about them.
-PLUGINS_REMAINING = {
-    "cli/process_options.py": {"sla"},
-    "cli/sim_choices.py": {"proportion"},
-    "core/actions/bundles.py": {"gang"},
-    "core/actions/victims.py": {"sla"},
-    "core/profile.py": {"drf", "proportion", "sla"},
-    "dialects/volcano/job_checks.py": {"sla"},
-    "dialects/volcano/job_policies.py": {"sla"},
-    "engine/prospects.py": {"sla"},
-    "engine/volumes.py": {"predicates"},
-    "runtime/metrics.py": {"drf"},
-    "sim/snapshot.py": {"sla"},
 }
 
 
@@ -117,9 +97,8 @@ def test_a_dialects_name_stands_in_its_folder_only() -> None:
             for name in names:
                 if name in text.lower() and not file.startswith(f"dialects/{name}/"):
                     found[file] = f"{file} knows {name} by name: {text!r}"
-    allowed = SAID_TO_USERS | REMAINING
-    assert not [told for file, told in found.items() if file not in allowed]
-    assert not allowed.keys() - found.keys(), "these name no dialect any more: take them off the list"
+    assert not [told for file, told in found.items() if file not in SAID_TO_USERS]
+    assert not SAID_TO_USERS.keys() - found.keys(), "these name no dialect any more: take them off the list"
 
 
 def test_dialects_do_not_know_each_other() -> None:
@@ -149,4 +128,4 @@ def test_a_plugins_name_stands_in_its_file_and_the_profiles_only() -> None:
         known = {name for name, home in homes.items() if home != module and (name in texts or home in names)}
         if known:
             found[file] = known
-    assert found == PLUGINS_REMAINING
+    assert found == {}, "plugins say of themselves what others rely on: see the attributes of Plugin"

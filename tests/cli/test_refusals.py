@@ -99,8 +99,25 @@ def test_more_nodes_than_there_are_addresses(refused: Refused) -> None:
     assert "more than" in refused(2, "up", "--in-memory", "--nodes", "100000")
 
 
-def test_down_without_a_cluster(tmp_path: Path, refused: Refused) -> None:
-    assert f"no cluster is running on {tmp_path}" in refused(2, "down", "--data-dir", str(tmp_path))
+def test_down_where_there_is_nothing(tmp_path: Path, refused: Refused) -> None:
+    nowhere = tmp_path / "nowhere"
+    assert f"{nowhere}: there is no such directory" in refused(2, "down", "--data-dir", str(nowhere))
+    assert not nowhere.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("up --nodes abc", "Invalid value for '--nodes': 'abc' is not a valid whole number."),
+        ("up --port 1.5", "Invalid value for '--port': '1.5' is not a valid whole number."),
+        ("down --timeout soon", "Invalid value for '--timeout': 'soon' is not a valid number."),
+        ("sim run --trace openb --seed x", "'x' is not a valid"),
+    ],
+)
+def test_what_is_no_number(line: str, told: str, refused: Refused) -> None:
+    found = refused(2, *line.split())
+    assert told in found
+    assert "range" not in found
 
 
 def test_a_configuration_that_cannot_be_used(tmp_path: Path, refused: Refused) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from podium.cli import main as cli
 from tests.cli.running import Up, podium, up
@@ -19,6 +21,28 @@ NODES = "/api/v1/nodes"
 
 def configmap(name: str) -> object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+
+def profiles(actions: str, gate: bool = False) -> str:
+    """A configuration for pods that name no scheduler."""
+    profile = {
+        "actions": actions,
+        "tiers": [{"plugins": [{"name": "gang"}, {"name": "predicates"}]}],
+        "quotaGate": gate,
+    }
+    return yaml.safe_dump({"profiles": {"default-scheduler": profile}})
+
+
+def pod_document(name: str) -> object:
+    container = {"name": "main", "image": "app", "resources": {"requests": {"cpu": "1"}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
+
+
+def until(happened: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +154,37 @@ def test_in_memory_leaves_nothing_and_a_silent_client_does_not_hold_it_up(tmp_pa
     assert not home.exists()
 
 
+def test_a_changed_configuration_is_in_force_and_a_bad_one_changes_nothing(tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(profiles("backfill"))  # which places only pods that ask for nothing
+    pods = "/api/v1/namespaces/default/pods"
+
+    def place(name: str) -> dict[str, object]:
+        status, pod = cluster.request("POST", pods, pod_document(name))
+        assert status == 201, pod
+        found: dict[str, object] = pod["spec"]
+        return found
+
+    def is_placed(name: str) -> bool:
+        return bool(cluster.request("GET", f"{pods}/{name}")[1]["spec"].get("nodeName"))
+
+    with up("--in-memory", "--config", str(config)) as cluster:
+        assert "schedulingGates" not in place("a")
+        time.sleep(1)
+        assert not is_placed("a")
+        config.write_text("action: allocate\n")
+        time.sleep(4)
+        assert not is_placed("a")
+        config.write_text(profiles("allocate, backfill", gate=True))
+        until(lambda: is_placed("a"), "the new file is in force")
+        assert place("b")["schedulingGates"] == [{"name": "podium.dev/quota"}]  # as the file says since
+        until(lambda: is_placed("b"), "its queue has room")
+        _, told = cluster.stop(signal.SIGTERM)
+    version = hashlib.sha256(profiles("backfill").encode()).hexdigest()[:12]
+    assert f"{config}: unknown key 'action', did you mean actions; version {version} stays in force" in told
+    assert told.count("\n") == 1
+
+
 def test_down_ends_a_cluster_and_waits_for_its_end(tmp_path: Path) -> None:
     with up("--nodes", "0", "--data-dir", str(tmp_path)) as running:
         running.process.send_signal(signal.SIGSTOP)
@@ -145,3 +200,5 @@ def test_down_ends_a_cluster_and_waits_for_its_end(tmp_path: Path) -> None:
         assert (result.returncode, result.stderr) == (0, "")
         assert "stopped the cluster" in result.stdout
         assert running.process.wait(timeout=5) == 0
+    again = podium("down", "--data-dir", str(tmp_path))
+    assert (again.returncode, again.stdout, again.stderr) == (0, f"no cluster is running on {tmp_path}\n", "")

@@ -68,6 +68,36 @@ def test_from_definition_to_deletion(server: Server, ns: str, group: str) -> Non
     assert server.get(widgets(group, ns))["items"] == [], "its objects went with it"
 
 
+def test_fields_and_annotations_may_be_called_like_those_of_the_system(
+    server: Server, ns: str, group: str
+) -> None:
+    establish(server, crd("widgets", "Widget", {"deletionTimestamp": {"type": "string"}}, group))
+    server.kubectl("annotate", "namespace", ns, "deletionTimestamp=tomorrow")
+    made = server.create(widgets(group, ns), widget(group, "a", {"deletionTimestamp": "tomorrow"}))
+    assert made["spec"] == {"deletionTimestamp": "tomorrow"}
+
+
+def test_a_field_that_its_definition_has_lost_is_no_change(server: Server, ns: str, group: str) -> None:
+    part = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    establish(server, crd("widgets", "Widget", {**SIZE, "part": part}, group))
+    server.create(widgets(group, ns), widget(group, "a", {"part": {"known": 1, "lost": 2}}))
+    fixed = {"rule": "self == oldSelf", "message": "it is fixed"}
+    part = {"type": "object", "properties": {"known": {"type": "integer"}}, "x-kubernetes-validations": [fixed]}
+    establish(server, crd("widgets", "Widget", {**SIZE, "part": part}, group))
+
+    def resized(size: int) -> Document:
+        patch = {"spec": {"size": size}}
+        merge = "application/merge-patch+json"
+        answer = server.http("PATCH", widgets(group, ns, "a"), patch, content_type=merge)
+        found: Document = answer.expect(200)["spec"]
+        return found
+
+    sizes = itertools.cycle((4, 5))
+    # A real server takes a moment to use a changed definition.
+    eventually(lambda: resized(next(sizes))["part"] == {"known": 1}, "the field is lost")
+    assert resized(6) == {"size": 6, "part": {"known": 1}}
+
+
 def test_the_status_of_a_definition(server: Server, group: str) -> None:
     establish(server, crd("widgets", "Widget", SIZE, group))
     made = server.get(f"{DEFINITIONS}/widgets.{group}")

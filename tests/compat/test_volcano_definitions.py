@@ -95,6 +95,82 @@ def test_a_spec_that_is_none(volcano: Server, ns: str) -> None:
         assert ("spec", "FieldValueTypeInvalid") in answer.causes
 
 
+# --- what the definition of Jobs knows about pods ----------------------------------------------------------
+
+
+def job(name: str, volumes: list[Document] | None = None, **template: Any) -> Document:
+    """A Job with one task; `template` is what its template has beside one container."""
+    container = {"name": "main", "image": "app", **template.pop("container", {})}
+    spec = {"containers": [container], "restartPolicy": "Never", **template.pop("spec", {})}
+    task = {"name": "main", "replicas": 1, "template": {"spec": spec, **template}}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"tasks": [task], **({"volumes": volumes} if volumes is not None else {})},
+    }
+
+
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+TYPOS = [
+    (
+        {"container": {"resources": {"limit": {"nvidia.com/gpu": 8}}}},
+        "spec.tasks[0].template.spec.containers[0].resources.limit",
+    ),
+    ({"spec": {"nodeSelectors": {"a": "b"}}}, "spec.tasks[0].template.spec.nodeSelectors"),
+    ({"metadata": {"lables": {"a": "b"}}}, "spec.tasks[0].template.metadata.lables"),
+    (
+        {"volumes": [{"mountPath": "/a", "volumeClaim": {**CLAIM, "storageClass": "fast"}}]},
+        "spec.volumes[0].volumeClaim.storageClass",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "path"), TYPOS, ids=[path.rsplit(".", 1)[1] for _, path in TYPOS])
+def test_a_field_that_nobody_reads_in_a_template(volcano: Server, ns: str, given: Document, path: str) -> None:
+    jobs = f"/apis/batch.volcano.sh/v1alpha1/namespaces/{ns}/jobs"
+    strict = volcano.http("POST", jobs, job("strict", **given), query={"fieldValidation": "Strict"})
+    assert strict.status == 400
+    assert f'strict decoding error: unknown field "{path}"' in strict.json["message"]
+    warned = volcano.http("POST", jobs, job("warned", **given), query={"fieldValidation": "Warn"})
+    assert (warned.status, warned.headers.get("Warning")) == (201, f'299 - "unknown field \\"{path}\\""')
+    silent = volcano.http("POST", jobs, job("silent", **given), query={"fieldValidation": "Ignore"})
+    assert (silent.status, silent.headers.get("Warning")) == (201, None)
+    told = volcano.kubectl("apply", "-n", ns, "-f", "-", input=job("applied", **given), check=False).err
+    assert f'unknown field "{path}"' in told
+
+
+def test_a_template_is_stored_as_it_was_written(volcano: Server, ns: str) -> None:
+    """No default and no check of values: amounts in any spelling, nulls as programs leave them."""
+    container: Document = {
+        "command": ["sh", None],
+        "env": None,
+        "ports": [{"containerPort": 80}],
+        "livenessProbe": {"httpGet": {"port": "http"}, "periodSeconds": 5},
+        "readinessProbe": {"tcpSocket": {"port": 80}},
+        "resources": {"requests": {"cpu": 0.5, "memory": "1Gi"}, "limits": {"nvidia.com/gpu": 1}},
+    }
+    metadata = {"labels": {"a": "b"}, "annotations": {"c": "d"}, "creationTimestamp": None}
+    template = {"container": container, "metadata": metadata, "spec": {"tolerations": None}}
+    given = job("kept", [{"mountPath": "/a", "volumeClaim": CLAIM}], **template)
+    jobs = f"/apis/batch.volcano.sh/v1alpha1/namespaces/{ns}/jobs"
+    answer = volcano.http("POST", jobs, given, query={"fieldValidation": "Strict"})
+    (made,) = answer.expect(201)["spec"]["tasks"]
+    del container["env"], metadata["creationTimestamp"]
+    container["command"] = (
+        ["sh", ""] if volcano.kind == "embedded" else ["sh", None]
+    )  # its admission means the same
+    spec = {"containers": [{"name": "main", "image": "app", **container}], "restartPolicy": "Never"}
+    assert made["template"] == {"metadata": metadata, "spec": spec}
+    assert answer.json["spec"]["volumes"] == [{"mountPath": "/a", "volumeClaim": CLAIM}]
+
+
+def test_kubectl_explains_templates_of_jobs(volcano: Server) -> None:
+    told = volcano.kubectl("explain", "vcjob.spec.tasks.template.spec.containers.resources").out
+    assert "limits" in told
+    assert "requests" in told
+
+
 @pytest.mark.parametrize(
     "metadata", [5, {"name": 5}, {"name": "x", "labels": {"a": 1}}, {"name": "x", "finalizers": "a"}]
 )

@@ -229,6 +229,26 @@ def test_children_within_their_parent(server: Server) -> None:
     server.create(QUEUES, queue("free", capability={"cpu": 100}, deserved={"cpu": 100}))
 
 
+@pytest.mark.parametrize("phase", ["", "Pending", "Inqueue", "Running", "Unknown"])
+def test_a_queue_with_groups_stays(server: Server, phase: str) -> None:
+    server.create(QUEUES, queue("team"))
+    server.create(PODGROUPS, group("mine", queue="team"), "default")
+    server.create(PODGROUPS, group("other", queue="default"), "default")
+
+    def becomes(phase: str) -> None:
+        document = server.ok("GET", PODGROUPS.path("default", "mine"))
+        server.ok("PUT", PODGROUPS.path("default", "mine"), {**document, "status": {"phase": phase}})
+
+    if phase:
+        becomes(phase)
+    told = server.no("DELETE", QUEUES.path("", "team"))["message"]
+    assert told.endswith(
+        "queue team has a pod group that has not ended (default/mine): close it, and delete it when it is empty"
+    )
+    becomes("Completed")
+    server.ok("DELETE", QUEUES.path("", "team"))
+
+
 def test_the_root_keeps_its_amounts(server: Server) -> None:
     answer = server.no("PUT", QUEUES.path("", "root"), changed(server, "root", capability={"cpu": 1}))
     assert "of the root cannot change" in answer["message"]

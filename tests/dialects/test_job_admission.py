@@ -112,7 +112,7 @@ INVALID: dict[str, tuple[Spoil, str]] = {
     "a bad policy of a task": (in_task(policies=[policy(), policy()]), "spec.tasks[0].policies[1].event"),
     "a plugin that nobody knows": (spec(plugins={"magic": []}), "spec.plugins[magic]"),
     "mpi without its master": (spec(plugins={"mpi": ["--master=boss"]}), "spec.plugins[mpi]"),
-    "a volume without a path": (spec(volumes=[{"volumeClaimName": "data"}]), "spec.volumes[0].mountPath"),
+    "a volume without a path": (spec(volumes=[{"volumeClaimName": "data"}]), "spec.volumes[0]"),
     "a path with a colon": (
         spec(volumes=[{"mountPath": "/a:b", "volumeClaimName": "data"}]),
         "spec.volumes[0].mountPath",
@@ -222,6 +222,35 @@ def guarded() -> World:
 @pytest.fixture(scope="module")
 def open_world() -> World:
     return World(admission=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "complaints"),
+    [
+        ("replicas below 0", ["spec.tasks[0].replicas"]),
+        ("a minimum below 0", ["spec.minAvailable"]),
+        ("an amount that is none", ["spec.tasks[0].template.spec.containers[0].resources.limits[cpu]"]),
+        ("a size that is none", ["spec.tasks[0].template.spec.volumes[0].emptyDir.sizeLimit"]),
+        ("a claim for nothing", ["spec.volumes[0].volumeClaim.resources.requests[storage]"]),
+    ],
+)
+def test_one_mistake_is_one_complaint_with_its_field(guarded: World, name: str, complaints: list[str]) -> None:
+    """By the schema or by the hook, and never about what was only derived from the mistake."""
+    amount = {"limits": {"cpu": "1x"}}
+    container = {"name": "main", "image": "app", "resources": amount}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "much"}}}
+    job = {
+        "replicas below 0": job_document(task("main", -2)),
+        "a minimum below 0": job_document(task("main", 2), minAvailable=-1),
+        "an amount that is none": job_document(task("main", template={"spec": {"containers": [container]}})),
+        "a size that is none": job_document(
+            task("main", template=template(volumes=[{"name": "a", "emptyDir": {"sizeLimit": "1x"}}]))
+        ),
+        "a claim for nothing": job_document(volumes=[{"mountPath": "/a", "volumeClaim": claim}]),
+    }[name]
+    with pytest.raises(ApiError) as refused:
+        guarded.apply(job)
+    assert [cause["field"] for cause in refused.value.details["causes"]] == complaints
 
 
 @pytest.mark.parametrize("name", INVALID)

@@ -7,11 +7,20 @@ from typing import Any
 import pytest
 
 from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job_types import TaskSpec
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES
 from podium.errors import ApiError
 from podium.kube.changes import Create, Delete, Patch, request_of
 from podium.kube.controller import Ticket
-from podium.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS, PRIORITYCLASSES
+from podium.kube.resources import (
+    CONFIGMAPS,
+    CUSTOMRESOURCEDEFINITIONS,
+    EVENTS,
+    PERSISTENTVOLUMECLAIMS,
+    PODS,
+    PRIORITYCLASSES,
+)
+from podium.kube.schema.crd import schema_of
 from podium.kube.transport import MERGE_PATCH, Request
 from tests.dialects.job_stage import job_document, task, template
 from tests.dialects.virtual import Virtual
@@ -276,6 +285,75 @@ def test_scaled_through_the_subresource(story: Story) -> None:
     story.scale(3)
     assert len(story.living()) == 3
     assert story.request(Request("GET", path))["spec"]["replicas"] == 3
+
+
+def scaled(story: Story, replicas: int) -> tuple[int, int, int]:
+    """`kubectl scale`; the minimums of Job, task and group afterwards."""
+    story.patch(JOBS, "job", {"spec": {"replicas": replicas}}, subresource="scale")
+    story.pass_seconds(40)
+    assert len(story.living()) == replicas
+    spec = story.the_job["spec"]
+    (group,) = story.objects(PODGROUPS)
+    return spec["minAvailable"], spec["tasks"][0]["minAvailable"], group["spec"]["minMember"]
+
+
+def reasons(story: Story, beginning: str) -> dict[str, str]:
+    found = (each for each in story.objects(EVENTS) if each["reason"].startswith(beginning))
+    return {each["reason"]: each["message"] for each in found}
+
+
+@pytest.mark.parametrize(
+    ("given", "own"), [({}, (4, 4)), ({"minAvailable": 2}, (2, 4))], ids=["a whole gang", "a written minimum"]
+)
+def test_scaled_to_nothing_and_back_a_job_is_the_gang_that_it_was(
+    story: Story, given: Document, own: tuple[int, int]
+) -> None:
+    story.start(task("worker", 4), **given)
+    for replicas in (0, 1, 4, 0, 6, 3, 4):
+        of_job, of_task = (min(number, replicas) for number in own)
+        assert scaled(story, replicas) == (of_job, of_task, of_job), replicas
+    assert "annotations" not in story.the_job["metadata"]
+    found = reasons(story, "MinAvailable")
+    assert sorted(found) == ["MinAvailableLowered", "MinAvailableRestored"]
+    assert f"until there are {own[0]} pods again" in found["MinAvailableLowered"]
+
+
+def test_a_minimum_that_is_written_while_a_job_is_scaled_below_the_old_one_stays(story: Story) -> None:
+    story.start(task("worker", 4))
+    assert scaled(story, 2) == (2, 2, 2)
+    story.edit(minAvailable=1)
+    assert scaled(story, 4) == (1, 4, 1)
+
+
+def test_a_minimum_comes_back_when_the_task_grows_by_hand(story: Story) -> None:
+    story.start(task("worker", 4))
+    assert scaled(story, 1) == (1, 1, 1)
+    story.scale(3)
+    spec = story.the_job["spec"]
+    assert (spec["minAvailable"], spec["tasks"][0]["minAvailable"], spec["replicas"]) == (3, 3, 3)
+    assert scaled(story, 4) == (4, 4, 4)
+
+
+def test_a_job_from_before_its_definition_knew_the_fields_of_pods(story: Story) -> None:
+    """What nobody reads in its template goes with the next write, and is no change that its user has made."""
+    definition = story.get(CUSTOMRESOURCEDEFINITIONS, "jobs.batch.volcano.sh")
+
+    def define(template: Document) -> None:
+        (version,) = definition["spec"]["versions"]
+        tasks = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["tasks"]
+        tasks["items"]["properties"]["template"] = template
+        story.patch(CUSTOMRESOURCEDEFINITIONS, "jobs.batch.volcano.sh", {"spec": definition["spec"]})
+
+    define({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    story.start(task("worker", 2, template=template(typo=1)))
+    assert story.the_job["spec"]["tasks"][0]["template"]["spec"]["typo"] == 1
+    define(schema_of(TaskSpec)["properties"]["template"])
+    assert scaled(story, 3) == (2, 2, 2)
+    for each in range(3):
+        story.ended(f"worker-{each}")
+    story.pass_seconds(40)
+    assert story.phase == "Completed"
+    assert "typo" not in story.the_job["spec"]["tasks"][0]["template"]["spec"]
 
 
 def test_nobody_knows_which_of_two_tasks_to_scale(story: Story) -> None:

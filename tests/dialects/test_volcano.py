@@ -252,6 +252,14 @@ def written(patch: Patch | None, old: PodGroup) -> PodGroup:
     return msgspec.convert(merge_patch(document, patch.patch), PodGroup)
 
 
+@pytest.mark.parametrize(("pods", "told"), [(0, "10/10"), (3, "10/10"), (12, "10/12")])
+def test_of_how_many_tasks_a_gang_lacks_some(pods: int, told: str) -> None:
+    made, old = gang(*[P] * pods, minimum=10), group("g", minMember=10)
+    new = written(group_patch(old, made, Verdict(refuse(GANG, placed=0, need=10, cause="none")), "c", NOW), old)
+    (found,) = new.status.conditions or []
+    assert found.message.startswith(f"{told} tasks in gang unschedulable: ")
+
+
 def test_a_gang_that_does_not_fit() -> None:
     full = Places(4, 4, (Cause(refuse(NO_ROOM, "cpu"), 4),), (Block("cpu", 2000, 500, "node-3", 4000, 16_000, 4),))
     sentence = refuse(GANG, placed=1, need=3, cause=Refusal(UNPLACEABLE, full))

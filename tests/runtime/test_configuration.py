@@ -62,6 +62,25 @@ def test_an_embedded_cluster_schedules_what_names_no_scheduler(tmp_path: Path) -
         ("profiles: []", "profiles: it must be a mapping"),
         ('actions: "alocate"', "there is no action 'alocate'"),
         ("profiles: {x: {tiers: [{plugins: [{name: gnag}]}]}}", "profiles.x: tiers[0]"),
+        ("action: allocate", "unknown key 'action', did you mean actions"),
+        ("actions: allocate\ntier: []", "unknown key 'tier', did you mean tiers"),
+        ("actions: allocate\ntiers: [{plugin: []}]", "tiers[0]: unknown key 'plugin', did you mean plugins"),
+        ("actions: allocate\nweight: 1", "unknown key 'weight'; there are actions, tiers, configurations"),
+        ("actions: allocate\nconfigurations: [{nmae: allocate}]", "configurations[0]: unknown key 'nmae', did"),
+        ("profiles: {x: {acions: allocate}}", "profiles.x: unknown key 'acions', did you mean actions"),
+        ("profiles: {x: {actions: allocate}}\ntiers: []", "tiers must stand inside a profile"),
+        ("actions: allocate\nactions: enqueue", "the key 'actions' stands there twice"),
+        ("actions: allocate\n---\nactions: enqueue", "it holds 2 documents"),
+        ("tiers: []", "actions are missing"),
+        (
+            "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: team}\nspec: {weight: 1}",
+            "it is a Queue team and no scheduler's configuration",
+        ),
+        ("apiVersion: v1\nkind: List\nitems: []", "it is a List and no scheduler's configuration"),
+        ("kind: ConfigMap\nmetadata: {name: c}\ndata: {a: '', b: ''}", "a ConfigMap c has the keys a, b, and not"),
+        ("kind: ConfigMap\nmetadata: {name: c}", "a ConfigMap c has no data, and not volcano-scheduler.conf"),
+        ("kind: ConfigMap\ndata: {a: 'action: allocate'}", "data[a]: unknown key 'action', did you mean actions"),
+        ("kind: ConfigMap\ndata: {a: 'kind: ConfigMap'}", "data[a]: it is a ConfigMap and no"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
@@ -69,6 +88,23 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, text: str, sentence
         load_profiles(write(tmp_path, text))
     assert sentence in str(caught.value)
     assert "scheduler.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize("more", ["", "  other.conf: 'nothing'\n"], ids=["one key", "among others"])
+def test_volcanos_config_map_as_kubectl_prints_it(tmp_path: Path, more: str) -> None:
+    inside = "".join(f"    {line}\n" for line in VOLCANO_FILE.strip().splitlines())
+    text = (
+        f"apiVersion: v1\ndata:\n{more}  volcano-scheduler.conf: |\n{inside}kind: ConfigMap\n"
+        "metadata:\n  name: volcano-scheduler-configmap\n  namespace: volcano-system\n  resourceVersion: '7'\n"
+    )
+    profiles = load_profiles(write(tmp_path, text))
+    assert actions({**profiles}, "volcano") == ["enqueue", "allocate"]
+    assert [entry.kind.name for entry in profiles["volcano"].tiers[0]] == ["gang", "priority"]
+
+
+def test_what_volcano_says_about_metrics_has_no_effect_and_that_is_said(tmp_path: Path) -> None:
+    profiles = load_profiles(write(tmp_path, VOLCANO_FILE + "metrics: {type: prometheus}\n"))
+    assert [each.split(": ", 1)[1] for each in profiles["volcano"].warnings] == ["metrics has no effect yet"]
 
 
 def test_jobs_know_who_looks_at_their_groups() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from podium.cli.main import run
 from tests.compat.client import Result, Server, eventually
@@ -184,6 +186,40 @@ def test_suspended_and_resumed(server: Server, ns: str) -> None:
     assert (gone.code, gone.err) == (1, 'podium: jobs.batch.volcano.sh "nap" not found\n')
 
 
+def run_so_many(server: Server, ns: str, count: int) -> bool:
+    return len(running(server, ns)) == count
+
+
+@pytest.mark.timeout(200)
+def test_scaled_to_nothing_and_back_a_job_is_the_gang_that_it_was(server: Server, ns: str) -> None:
+    server.kubectl("apply", "-n", ns, "-f", "-", input=plain_job("gang"))
+    reaches(server, ns, "Running", "gang")
+    for replicas in (0, 3):
+        server.kubectl("scale", "vcjob/gang", "-n", ns, f"--replicas={replicas}")
+        eventually(partial(run_so_many, server, ns, replicas), f"{replicas} pods run", PATIENCE)
+        spec = server.get(job_path(ns, "gang"))["spec"]
+        assert (spec["minAvailable"], spec["tasks"][0]["replicas"]) == (min(2, replicas), replicas)
+
+    def told() -> bool:
+        events = server.kubectl("describe", "vcjob", "gang", "-n", ns).out
+        return (
+            "minAvailable is 0 until there are 2 pods again" in events
+            and "the Job has 3 pods: minAvailable is 2 again" in events
+        )
+
+    eventually(told, "events say what became of the minimum", PATIENCE)
+
+
+def test_a_file_with_a_field_that_nobody_reads(server: Server, ns: str, tmp_path: Path) -> None:
+    job = plain_job("typo")
+    job["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]["limit"] = {"nvidia.com/gpu": 8}
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(job))
+    told = vc(server, "job", "run", "-f", str(file), "-n", ns)
+    assert (told.code, told.err.count("\n")) == (1, 1)
+    assert 'unknown field "spec.tasks[0].template.spec.containers[0].resources.limit"' in told.err
+
+
 def queue_state(server: Server, name: str) -> str:
     table = vc(server, "queue", "get", "-n", name).lines
     return table[1].split()[2]
@@ -198,6 +234,10 @@ def test_a_closed_queue_takes_no_jobs_and_says_so(server: Server, ns: str) -> No
     assert table[0].split() == columns
     server.kubectl("apply", "-n", ns, "-f", "-", input=plain_job("first", queue))
     reaches(server, ns, "Running", "first")
+    used = vc(server, "queue", "delete", "-n", queue)
+    assert (used.code, used.err.count("\n")) == (1, 1)
+    assert f"queue {queue} has a pod group that has not ended ({ns}/first-" in used.err
+    assert "close it, and delete it when it is empty" in used.err
 
     assert vc(server, "queue", "operate", "-n", queue, "--action", "close").code == 0
     eventually(lambda: queue_state(server, queue) == "Closing", "the queue is closing", PATIENCE)

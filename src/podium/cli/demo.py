@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from podium.cli.options import Number
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -18,7 +20,11 @@ _LOOK_AGAIN = 0.2
 
 @click.command()
 @click.option(
-    "--timeout", type=float, default=120.0, show_default=True, help="Seconds to wait for everything to end."
+    "--timeout",
+    type=Number(min=0),
+    default=120.0,
+    show_default=True,
+    help="Seconds to wait for everything to end.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log what the cluster does.")
 @click.pass_context

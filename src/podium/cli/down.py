@@ -7,31 +7,44 @@ from pathlib import Path
 import click
 
 from podium.cli.exits import TIMED_OUT
-from podium.cli.options import data_dir_option
+from podium.cli.options import Number, data_dir_option
 
 
 @click.command()
 @data_dir_option
 @click.option("--keep", is_flag=True, help="Leave pods running that are processes of this machine.")
-@click.option("--timeout", type=float, default=30.0, show_default=True, help="Seconds to wait for its end.")
+@click.option(
+    "--timeout", type=Number(min=0), default=30.0, show_default=True, help="Seconds to wait for its end."
+)
 @click.pass_context
 def down(ctx: click.Context, data_dir: Path | None, keep: bool, timeout: float) -> None:
     """Stop the cluster that runs on a data directory.
 
-    Its state stays: the next `podium up` on the same directory continues where it was.
+    Its state stays: the next `podium up` on the same directory continues where it was.  Where none runs, there is
+    nothing to do.
     """
     import os
     import signal
     import time
 
     from podium.embedded.data_directory import DataDirectory, default_directory, holder
-    from podium.errors import UsageError
+    from podium.errors import StorageError, UsageError
 
     directory = DataDirectory(data_dir or default_directory())
+    if data_dir is not None and not data_dir.is_dir():
+        raise UsageError(f"--data-dir {data_dir}: there is no such directory")
     pid = holder(directory)
-    if not pid:
-        raise UsageError(f"no cluster is running on {directory.path}")
-    os.kill(pid, signal.SIGTERM)
+    if pid is None:
+        click.echo(f"no cluster is running on {directory.path}")
+        return
+    if pid == 0:
+        raise StorageError(f"{directory.path} is in use by a process that does not say which: try again")
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass  # it has just ended, perhaps by another `podium down`
+    except PermissionError:
+        raise UsageError(f"the cluster on {directory.path} (pid {pid}) belongs to another user") from None
     deadline = time.monotonic() + timeout
     while holder(directory) == pid:
         if time.monotonic() > deadline:

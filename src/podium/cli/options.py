@@ -22,6 +22,18 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
+class WholeNumber(click.IntRange):
+    """A whole number within bounds; click calls what is none "not a valid integer range"."""
+
+    name = "whole number"
+
+
+class Number(click.FloatRange):
+    """A number within bounds."""
+
+    name = "number"
+
+
 def data_dir_option(function: F) -> F:
     return click.option(
         "--data-dir",

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from podium import __version__
-from podium.cli.options import together
+from podium.cli.options import Number, WholeNumber, together
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -131,14 +131,14 @@ scheduler_options = together(
     ),
     click.option(
         "--kube-api-qps",
-        type=click.FloatRange(min=0),
+        type=Number(min=0),
         default=0,
         show_default=True,
         help="Writes a second; 0 is no limit.",
     ),
     click.option(
         "--kube-api-burst",
-        type=click.IntRange(min=0),
+        type=WholeNumber(min=0),
         default=0,
         help="Writes at once.  [default: as --kube-api-qps]",
     ),

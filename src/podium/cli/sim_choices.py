@@ -12,6 +12,7 @@ import msgspec
 
 from podium.cli.sim_options import DEFAULTS, OF_A_CLUSTER
 from podium.core.profile import Profile
+from podium.core.registry import Registry
 from podium.dialects import authoring
 from podium.embedded.nodes.nodes_file import check_count, check_told, read_shapes
 from podium.embedded.nodes.shapes import Shape
@@ -29,7 +30,6 @@ Queues = tuple[QueueShape, ...]
 # What has nodes of its own, to which others are added.
 _WITH_NODES = (Trace.CLUSTER, Trace.SCENARIO)
 _GPUS_OF_A_NODE = 8
-_BY_WEIGHT = "proportion"  # the plugin that goes by the weights of queues
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -137,8 +137,9 @@ def _profiles(told: Told) -> Iterator[tuple[str, Profile]]:
 def _warn_of_weights(profiles: Iterable[tuple[str, Profile]]) -> None:
     """Runs that differ in weights alone are the same where nobody looks at them."""
     for name, profile in profiles:
-        if not any(entry.kind.name == _BY_WEIGHT for tier in profile.tiers for entry in tier):
-            told = f"the profile {name} has no plugin {_BY_WEIGHT}: the weights of --queue change nothing in it"
+        if not any(entry.kind.BY_WEIGHT for tier in profile.tiers for entry in tier):
+            names = " or ".join(each for each, kind in Registry().plugins.items() if kind.BY_WEIGHT)
+            told = f"the profile {name} has no plugin {names}: the weights of --queue change nothing in it"
             click.echo(f"podium: {told}", err=True)
 
 

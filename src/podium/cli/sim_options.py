@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from podium.cli.options import together
+from podium.cli.options import Number, WholeNumber, together
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,7 +79,7 @@ _what = (
     click.option("--context", metavar="NAME", help="The kubeconfig's context to use."),
     click.option(
         "--assume-seconds",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Number(min=0, min_open=True),
         callback=_finite,
         metavar="S",
         help="How long pods of a cluster that do not say so will run from now on.  [default: to the end]",
@@ -97,7 +97,7 @@ _cluster = (
     ),
     click.option(
         "--gpus-per-node",
-        type=click.IntRange(min=0),
+        type=WholeNumber(min=0),
         metavar="G",
         help="muri, csv: GPUs of each of N nodes.  [default: 8]",
     ),
@@ -134,7 +134,7 @@ _how = (
     ),
     click.option(
         "--load",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Number(min=0, min_open=True),
         callback=_finite,
         metavar="X",
         help="openb: how much is asked for in the end, by the cluster's GPUs.  [default: 1.3]  "
@@ -142,7 +142,7 @@ _how = (
     ),
     click.option(
         "--seed",
-        type=click.IntRange(min=0),
+        type=WholeNumber(min=0),
         help="Of everything random.  [default: 42, or what a scenario says]",
     ),
 )

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.options import data_dir_option
+from podium.cli.options import WholeNumber, data_dir_option
 
 if TYPE_CHECKING:
-    import asyncio
-
     from podium.embedded.cluster import EmbeddedCluster
 
 DEFAULT_PORT = 6443
@@ -20,7 +18,7 @@ DEFAULT_PORT = 6443
 @click.command()
 @click.option(
     "--nodes",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     metavar="N",
     help="Simulated nodes node-000, node-001 ...; those that exist already stay as they are.  [default: 1]",
 )
@@ -30,12 +28,10 @@ DEFAULT_PORT = 6443
     metavar="FILE",
     help="Simulated nodes as a YAML file describes them: a list of groups with name, count, cpu, memory, gpus ...",
 )
-@click.option(
-    "--gpus-per-node", type=click.IntRange(min=0), default=0, metavar="G", help="GPUs of each of N nodes."
-)
+@click.option("--gpus-per-node", type=WholeNumber(min=0), default=0, metavar="G", help="GPUs of each of N nodes.")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=WholeNumber(0, 65535),
     default=DEFAULT_PORT,
     show_default=True,
     help="Port of the API server on 127.0.0.1; 0 takes a free one.",
@@ -66,11 +62,15 @@ def up(
     It prints the path of a kubeconfig to use with kubectl.  Ctrl-C stops it; the next `podium up` on the same data
     directory continues where it was.
     """
-    from podium.cli.cluster import cluster_settings
-    from podium.cli.running import run_cluster, set_up_logging
+    import asyncio
+
+    from podium.cli.cluster import cluster_settings, follow_configuration
+    from podium.cli.exits import DONE, FAILED
+    from podium.cli.running import first_of, run_cluster, set_up_logging
     from podium.embedded.nodes.nodes_file import check_told, read_shapes
     from podium.embedded.nodes.shapes import Shape
     from podium.errors import UsageError
+    from podium.runtime.reloading import Configuration
 
     if in_memory and data_dir is not None:
         raise UsageError("--in-memory and --data-dir exclude each other")
@@ -84,17 +84,19 @@ def up(
         shapes = [Shape(count=1 if nodes is None else nodes, gpus=gpus_per_node)]
         check_told(shapes[0], "--nodes")
     set_up_logging(verbose)
-    settings = cluster_settings(config, port=port, nodes=tuple(shapes), data_dir=data_dir, in_memory=in_memory)
-    ctx.exit(run_cluster(settings, _serve))
+    configuration = Configuration(config, alone=True)
+    settings = cluster_settings(
+        configuration, port=port, nodes=tuple(shapes), data_dir=data_dir, in_memory=in_memory
+    )
 
+    async def work(cluster: EmbeddedCluster, stop: asyncio.Event) -> int:
+        _greet(cluster)
+        following = asyncio.create_task(follow_configuration(configuration, settings, cluster))
+        await first_of(stop, cluster.failed)
+        following.cancel()
+        return FAILED if cluster.failed.is_set() else DONE
 
-async def _serve(cluster: EmbeddedCluster, stop: asyncio.Event) -> int:
-    from podium.cli.exits import DONE, FAILED
-    from podium.cli.running import first_of
-
-    _greet(cluster)
-    await first_of(stop, cluster.failed)
-    return FAILED if cluster.failed.is_set() else DONE
+    ctx.exit(run_cluster(settings, work))
 
 
 def _greet(cluster: EmbeddedCluster) -> None:

@@ -69,6 +69,7 @@ class Plugin:
     PLAIN_ORDER: ClassVar[bool] = False  # its `job_order` puts equal new gangs of a queue by priority, then age
     GUARDS_PARTS: ClassVar[bool] = False  # it keeps gangs from losing a part, not from leaving as a whole
     ORDERS_FLAT: ClassVar[bool] = False  # it orders all queues by shares of their own
+    BY_WEIGHT: ClassVar[bool] = False  # it shares out by the weights of queues
     ORDERS_TREE: ClassVar[bool] = False  # with enableHierarchy it orders them by a tree of its own
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:

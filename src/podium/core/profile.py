@@ -18,6 +18,7 @@ from podium.core.registry import Registry
 from podium.errors import UsageError
 
 # Names that a configuration of Volcano may hold: read, said to have no effect, and left out.
+_LATER_KEYS = frozenset({"metrics"})
 _LATER_ACTIONS = frozenset({"shuffle", "elect", "reserve"})
 _LATER_PLUGINS = frozenset(
     {
@@ -34,6 +35,10 @@ _LATER_PLUGINS = frozenset(
         "usage",
     }
 )
+# What a profile and a tier may say.
+_KEYS = ("actions", "tiers", "configurations", "minRuntime", "period", "quotaGate")
+_TIER_KEYS = ("plugins",)
+_ACTION_KEYS = ("name", "arguments")
 
 
 class PluginEntry(msgspec.Struct, frozen=True):
@@ -98,12 +103,16 @@ class _Reader:
         self._switches = set(SWITCHES)
 
     def read(self, document: Mapping[str, Any]) -> Profile:
+        for key in sorted(_LATER_KEYS & document.keys()):
+            self._warn(f"{self._where}: ", f"{key} has no effect yet")
+        self._check_keys(document, (*_KEYS, *_LATER_KEYS), self._where)
         actions = self._actions(document.get("actions"))
         self._switches |= {hook.switch for action in actions for hook in action.HOOKS if hook.switch}
         tiers = []
         for index, tier in enumerate(_list(document.get("tiers"), f"{self._where}: tiers")):
             place = f"{self._where}: tiers[{index}]"
-            plugins = _list(_table(tier, place).get("plugins"), f"{place}.plugins")
+            self._check_keys(_table(tier, place), _TIER_KEYS, place)
+            plugins = _list(tier.get("plugins"), f"{place}.plugins")
             found = (self._entry(told, f"{place}.plugins[{number}]") for number, told in enumerate(plugins))
             entries = tuple(entry for entry in found if entry is not None)
             self._check_tier(entries, place)
@@ -118,6 +127,16 @@ class _Reader:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
             raise UsageError(f"{self._where}: period: want a duration such as 5s, got {told!r}")
         return float(seconds)
+
+    def _check_keys(self, table: Mapping[str, Any], known: Sequence[str], place: str) -> None:
+        """A key that nobody reads is a mistake: what it says would have no effect, without a word."""
+        for key in table:
+            if key not in known:
+                meant = (
+                    suggestion(str(key), known)
+                    or f"; there {'are' if len(known) > 1 else 'is'} {', '.join(known)}"
+                )
+                raise UsageError(f"{place}: unknown key {key!r}{meant}")
 
     def _warn(self, place: str, complaint: str) -> None:
         self._warnings.append(f"{place}{complaint}")
@@ -154,7 +173,9 @@ class _Reader:
             if key in self._switches:
                 switches[key] = _switch(value, f"{place}.{key}")
             elif key not in ("name", "arguments"):
-                self._warn(place, f".{key}: unknown switch{suggestion(key, self._switches)}")
+                self._warn(
+                    place, f".{key}: unknown switch{suggestion(str(key), {*self._switches, *_ACTION_KEYS})}"
+                )
         arguments = dict(_table(table.get("arguments") or {}, f"{place}.arguments"))
         for complaint in Arguments(arguments, kind.ARGUMENTS).complaints():
             self._warn(place, f".arguments: {complaint}")
@@ -183,6 +204,7 @@ class _Reader:
         for index, each in enumerate(_list(document.get("configurations"), f"{self._where}: configurations")):
             place = f"{self._where}: configurations[{index}]"
             table = _table(each, place)
+            self._check_keys(table, _ACTION_KEYS, place)
             own = dict(_table(table.get("arguments") or {}, f"{place}.arguments"))
             name = str(table.get("name", ""))
             action = self._registry.action(name)

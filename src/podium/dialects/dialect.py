@@ -86,6 +86,7 @@ class BuiltInProfile(msgspec.Struct, frozen=True):
     configure: Callable[[Document, Arguments], Document] | None = None
     # A file that names no profile is for this one; further scheduler names are served as it is.
     unnamed: bool = False
+    file_key: str = ""  # under which its users' ConfigMaps have the file
 
 
 # --- progress ----------------------------------------------------------------------------------------------
@@ -140,6 +141,7 @@ class Dialect(msgspec.Struct, frozen=True):
     views: Mapping[Resource, type[Object]] = {}  # of kinds that servers have without its definitions
     node_group: str = ""  # the label by which nodes say in which group they are
     default_queues: Mapping[str, str] = {}  # by scheduler name: the queue of what names none
+    orders: frozenset[Resource] = frozenset()  # kinds that say what to do once: a copy of a cluster has none
     namespace_weight: str = ""  # the name under which a quota says what its namespace counts
     controllers: tuple[Callable[[], Controller], ...] = ()
     profiles: Mapping[str, BuiltInProfile] = {}  # by scheduler name

@@ -38,6 +38,7 @@ class CustomResources:
         self._position = self._bucket.end
         self._busy = False
         self._leaving: set[Resource] = set()
+        self._terminating: set[str] = set()  # definitions on their way out
         for record in self._store.scan(CUSTOMRESOURCEDEFINITIONS):
             self._take_in(record)
         self._bucket.listeners.append(self._catch_up)
@@ -73,6 +74,7 @@ class CustomResources:
             self._registry.add(kind)
         self._served[record.name] = kinds
         if leaving:
+            self._terminating.add(record.name)
             self._clean_up(record.name)
         else:
             self._establish(record, definition)
@@ -108,10 +110,7 @@ class CustomResources:
 
     def refuse_late(self, kind: Kind, name: str) -> None:
         """A definition on its way out takes no new objects."""
-        definition = self._store.get(
-            CUSTOMRESOURCEDEFINITIONS, "", f"{kind.resource.plural}.{kind.resource.group}"
-        )
-        if definition is not None and b'"deletionTimestamp"' in definition.data:
+        if kind.resource.group_resource in self._terminating:
             raise status.forbidden(
                 kind.resource, name, "create not allowed while custom resource definition is terminating"
             )
@@ -162,6 +161,7 @@ class CustomResources:
             self._store.remove(CUSTOMRESOURCEDEFINITIONS, record, definition)
 
     def _withdraw(self, name: str) -> None:
+        self._terminating.discard(name)
         for kind in self._served.pop(name, ()):
             self._registry.remove(kind.resource)
             self._store.drop(kind.storage)

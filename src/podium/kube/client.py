@@ -57,8 +57,14 @@ class Client:
                 raise
             return await self._pages(path, selectors)  # compacted between two pages: all at once, then
 
-    async def create(self, resource: Resource, namespace: str, document: Document) -> Document:
-        return _document(await self._ok(request_of(Create(resource, namespace, document))))
+    async def create(
+        self, resource: Resource, namespace: str, document: Document, *, strict: bool = False
+    ) -> Document:
+        """`strict`: a field that the server does not know is refused instead of dropped."""
+        request = request_of(Create(resource, namespace, document))
+        if strict:
+            request = msgspec.structs.replace(request, query=(*request.query, ("fieldValidation", "Strict")))
+        return _document(await self._ok(request))
 
     async def replace(
         self, resource: Resource, namespace: str, name: str, document: Document, subresource: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -26,8 +27,12 @@ def default_profiles(names: Iterable[str] = ()) -> dict[str, Profile]:
 
 
 def embedded_profiles(path: Path | None = None) -> dict[str, Profile]:
-    """Those of a file, or the same, on a cluster without another scheduler for pods that name none."""
-    profiles = default_profiles() if path is None else load_profiles(path)
+    """Those of a file, or the built-in ones, on a cluster that has no other scheduler."""
+    return serving_all(default_profiles() if path is None else load_profiles(path))
+
+
+def serving_all(profiles: Mapping[str, Profile]) -> dict[str, Profile]:
+    """The same profiles, and one for the pods that name no scheduler."""
     return {"default-scheduler": profiles["podium"], **profiles}
 
 
@@ -52,14 +57,19 @@ def read_file(path: Path) -> str:
 
 def read_profiles(text: str, where: str, names: Sequence[str] = ()) -> dict[str, Profile]:
     """The profiles of a file's content; `where` is what to call it when something is wrong with it."""
-    documents = YamlText(text, where).documents
-    document = documents[0] if documents else None
-    if not isinstance(document, dict):
-        raise UsageError(f"{where}: a configuration is a mapping with actions and tiers, or with profiles")
+    document = _document(text, where)
+    if _names_a_kind(document):
+        text, where = _inside(document, where)
+        document = _document(text, where)
+        if _names_a_kind(document):
+            raise UsageError(f"{where}: it is {_called(document)} and no scheduler's configuration")
     profiles = default_profiles(names)
     if "profiles" not in document:
         profiles |= dict.fromkeys(names or (unnamed_profile(),), _read(document, where))
         return profiles
+    for key in document:
+        if key != "profiles":
+            raise UsageError(f"{where}: {key} must stand inside a profile, as there are profiles")
     given = document["profiles"]
     if not isinstance(given, dict):
         raise UsageError(f"{where}: profiles: it must be a mapping from scheduler names to profiles")
@@ -85,10 +95,50 @@ def _completed(name: str, document: object, where: str) -> object:
         raise UsageError(f"{where}.{error}") from None
 
 
+def _document(text: str, where: str) -> dict[str, Any]:
+    documents = YamlText(text, where, strict=True).documents
+    if len(documents) > 1:
+        raise UsageError(f"{where}: it holds {len(documents)} documents, and a configuration is one")
+    if not documents or not isinstance(documents[0], dict):
+        raise UsageError(f"{where}: a configuration is a mapping with actions and tiers, or with profiles")
+    return documents[0]
+
+
+# --- objects of the API around a configuration -------------------------------------------------------------
+
+
+def _names_a_kind(document: Mapping[str, Any]) -> bool:
+    return "kind" in document or "apiVersion" in document
+
+
+def _called(document: Mapping[str, Any]) -> str:
+    """What an object is, for a sentence about it."""
+    metadata = document.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return " ".join(str(each) for each in ("a", document.get("kind") or "Kubernetes object", name) if each)
+
+
+def _inside(document: Mapping[str, Any], where: str) -> tuple[str, str]:
+    """The configuration in a ConfigMap as `kubectl get -o yaml` prints it, and what to call it."""
+    if document.get("kind") != "ConfigMap":
+        told = "a configuration is a mapping with actions and tiers, or a ConfigMap that holds one"
+        raise UsageError(f"{where}: it is {_called(document)} and no scheduler's configuration; {told}")
+    data = document.get("data")
+    data = data if isinstance(data, dict) else {}
+    usual = built_in_profiles()[unnamed_profile()].file_key
+    key = usual if usual in data or len(data) != 1 else next(iter(data))
+    if key not in data:
+        held = f"the keys {', '.join(map(str, data))}" if data else "no data"
+        raise UsageError(f"{where}: {_called(document)} has {held}, and not {usual}")
+    return str(data[key]), f"{where}: data[{key}]"
+
+
 def _read(document: object, where: str) -> Profile:
     if not isinstance(document, dict):
         raise UsageError(f"{where}: a profile is a mapping with actions and tiers, not {document!r}")
     profile = read_profile(document, where, installed())
+    if not document.get("actions"):
+        raise UsageError(f"{where}: actions are missing: nothing would be scheduled; name some, such as allocate")
     for warning in profile.warnings:
         log.warning("%s", warning)
     return profile

@@ -7,13 +7,13 @@ how queues and gangs stand from the plugins of the last turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Protocol, runtime_checkable
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from podium.core.model import Gang, State
-from podium.core.plugins.drf import Drf
 from podium.engine.outcomes import Outcome
 from podium.engine.world import World
 from podium.kube.driver import Driver
@@ -21,6 +21,15 @@ from podium.runtime.measuring import MeasuredScheduler, Stopwatch
 from podium.runtime.prometheus import counter, gauge, histogram, plain
 from podium.runtime.queue_metrics import queue_metrics
 from podium.runtime.reloading import Configuration
+
+
+@runtime_checkable
+class KnowsShares(Protocol):
+    """A plugin that knows who holds how much of the cluster, by the resource of which it is most."""
+
+    def job_key(self, gang: Gang) -> float: ...
+
+    def namespace_shares(self) -> dict[str, float]: ...
 
 
 class Metrics(Collector):
@@ -245,7 +254,7 @@ def _gangs(scheduler: MeasuredScheduler, world: World, watch: Stopwatch) -> Iter
         labels,
         [(names, progress.last) for names, _, progress in placed],
     )
-    shares = [plugin for panel in watch.panels.values() for plugin in panel if isinstance(plugin, Drf)]
+    shares = [plugin for panel in watch.panels.values() for plugin in panel if isinstance(plugin, KnowsShares)]
     if not shares:
         return
     yield gauge(

@@ -7,21 +7,23 @@ come to rest: a file that is being written is not read half.  What cannot be use
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from podium.core.profile import Profile
 from podium.errors import UsageError
-from podium.runtime.configuration import default_profiles, read_file, read_profiles
+from podium.runtime.configuration import default_profiles, read_file, read_profiles, serving_all
 
 log = logging.getLogger(__name__)
 
 BUILT_IN = "built-in"
 _VERSION_LENGTH = 12
+_LOOK_SECONDS = 1.0
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -34,10 +36,14 @@ class Refused(msgspec.Struct, frozen=True):
 class Configuration:
     """What is in force, where it came from, and what became of later versions."""
 
-    def __init__(self, path: Path | None = None, names: Sequence[str] = ()) -> None:
-        """Reads the file.  UsageError if it cannot be used: there is nothing older to stay with."""
+    def __init__(self, path: Path | None = None, names: Sequence[str] = (), *, alone: bool = False) -> None:
+        """Reads the file.  UsageError if it cannot be used: there is nothing older to stay with.
+
+        `alone` is for the only scheduler of a cluster: pods that name none are its own, too.
+        """
         self._path = path
         self._names = tuple(names)
+        self._alone = alone
         self.accepted = 0
         self.refusals = 0
         self.refused: Refused | None = None
@@ -45,10 +51,10 @@ class Configuration:
         self.profiles: Mapping[str, Profile] = {}
         self._seen = self._moved = self._signature()
         if path is None:
-            self.profiles = default_profiles(self._names)
+            self.profiles = self._completed(default_profiles(self._names))
         else:
             content = read_file(path)
-            self.profiles = read_profiles(content, str(path), self._names)
+            self.profiles = self._read(content)
             self.version = _version(content)
 
     @property
@@ -68,6 +74,19 @@ class Configuration:
         self._seen = signature
         return self._read_again()
 
+    async def changes(self) -> AsyncIterator[Refused | None]:
+        """Looks for ever, and says each time what became of a file that has changed: None if it is in force."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if self.look():
+                yield self.refused
+
+    def _read(self, content: str) -> dict[str, Profile]:
+        return self._completed(read_profiles(content, self.source, self._names))
+
+    def _completed(self, profiles: dict[str, Profile]) -> dict[str, Profile]:
+        return serving_all(profiles) if self._alone else profiles
+
     def _read_again(self) -> bool:
         assert self._path is not None
         try:
@@ -81,7 +100,7 @@ class Configuration:
         if self.refused is not None and version == self.refused.version:
             return False
         try:
-            self.profiles = read_profiles(content, str(self._path), self._names)
+            self.profiles = self._read(content)
         except UsageError as error:
             return self._refuse(version, str(error))
         log.info("%s: version %s is in force instead of %s", self._path, version, self.version)

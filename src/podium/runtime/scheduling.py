@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 
 # Binds under way at once: as many as the transport has connections.
 _CONCURRENCY = WIDTH
-_LOOK_SECONDS = 1.0
 # How long a single turn waits for the volumes of what it has placed.
 _VOLUME_SECONDS = 10.0
 _VOLUME_LOOK_SECONDS = 0.1
@@ -130,11 +129,7 @@ class SchedulerPart:
 
     async def _follow_configuration(self, scheduler: MeasuredScheduler, driver: Driver) -> None:
         configuration = self._configuration
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            if not configuration.look():
-                continue
-            refused = configuration.refused
+        async for refused in configuration.changes():
             if refused is None:
                 scheduler.reconfigure(configuration.profiles)
                 driver.wake()

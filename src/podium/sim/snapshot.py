@@ -45,7 +45,6 @@ _LEFT_OUT = frozenset(
     {
         "clusterrolebindings",
         "clusterroles",
-        "commands",
         "configmaps",
         "cronjobs",
         "customresourcedefinitions",
@@ -92,8 +91,10 @@ def scheduler_names() -> list[str]:
 
 def wanted() -> list[Resource]:
     """What has to be read of a cluster, without what is nobody's business."""
-    cluster = VirtualCluster({}, speaking())
-    found = [resource for resource in cluster.resources if resource.plural not in _LEFT_OUT]
+    dialects = speaking()
+    orders = {resource for dialect in dialects for resource in dialect.orders}
+    resources = VirtualCluster({}, dialects).resources - orders
+    found = [resource for resource in resources if resource.plural not in _LEFT_OUT]
     return sorted(found, key=lambda each: (each.group, each.plural))
 
 

@@ -9,12 +9,13 @@ import msgspec
 
 from podium.cli.vc.making import order_document, queue_document
 from podium.cli.vc.tables import PodRow
+from podium.dialects.volcano.admission import keep_queue
 from podium.dialects.volcano.job_names import JOB_NAME, JOB_QUEUE, JOBS
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUE_NAME, QUEUES
 from podium.errors import UsageError
 from podium.kube.client import Client
 from podium.kube.resources import EVENTS, PODS, Resource
-from podium.kube.status import error_from_body
+from podium.kube.status import error_from_body, forbidden
 from podium.kube.transport import Request
 
 Document = dict[str, Any]
@@ -60,6 +61,29 @@ async def create_queue(client: Client, name: str, weight: int, state: str) -> No
     await client.create(QUEUES, "", queue_document(name, weight))
     # A state that comes with a new object is dropped by the server: it is a part of the status.
     await client.patch(QUEUES, "", name, {"status": {"state": state}}, subresource="status")
+
+
+async def delete_queue(client: Client, name: str) -> None:
+    """Deletes a queue, unless podium's admission would refuse it: not every server asks that."""
+    queue = await client.get(QUEUES, "", name)
+    listed = dict(zip((QUEUES, PODGROUPS), await queues_and_groups(client), strict=True))
+    why = keep_queue(queue, _Listed(listed))
+    if why is not None:
+        raise forbidden(QUEUES, name, why)
+    await client.delete(QUEUES, "", name, uid=queue["metadata"]["uid"])
+
+
+class _Listed:
+    """What has been listed, as admission looks at it."""
+
+    def __init__(self, objects: dict[Resource, list[Document]]) -> None:
+        self._objects = objects
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Document | None:
+        return next((each for each in self._objects[resource] if each["metadata"]["name"] == name), None)
+
+    def all(self, resource: Resource) -> list[Document]:
+        return self._objects[resource]
 
 
 async def queues_and_groups(client: Client, name: str = "") -> tuple[list[Document], list[Document]]:

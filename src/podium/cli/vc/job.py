@@ -69,7 +69,7 @@ def run(target: Target, namespace: str, filename: Path | None, **wish: Any) -> N
 def run_job(target: Target, namespace: str, document: dict[str, Any]) -> None:
     from podium.dialects.volcano.job_names import JOBS
 
-    made = target.ask(lambda client: client.create(JOBS, namespace, document))
+    made = target.ask(lambda client: client.create(JOBS, namespace, document, strict=True))
     click.echo(f"run job {made['metadata']['name']} successfully")
 
 

@@ -38,11 +38,11 @@ def create(target: Target, name: str, weight: int, state: str) -> None:
 @click.option("-n", "--name", default="", metavar="NAME", help="The queue's name.")
 @of_a_cluster
 def delete(target: Target, name: str) -> None:
-    """Delete a queue."""
-    from podium.dialects.volcano.names import QUEUES
+    """Delete a queue that has no more groups of pods."""
+    from podium.cli.vc import calls
 
     needed(name, "queue")
-    target.ask(lambda client: client.delete(QUEUES, "", name))
+    target.ask(lambda client: calls.delete_queue(client, name))
     click.echo(f"delete queue {name} successfully")
 
 

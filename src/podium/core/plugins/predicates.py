@@ -131,7 +131,9 @@ class Predicates(Plugin):
         if self._taints:
             yield refuse(TAINT, key=""), lambda: tolerated(properties, wanted)
         if self._volume_binding and wanted.claims:
-            yield refuse(VOLUME_REACH), lambda: _reached(properties, wanted)
+            # Where a claim has nothing left to choose from, it is not for the nodes.
+            left = all(claim.options for claim in wanted.claims)
+            yield refuse(VOLUME_REACH if left else VOLUMES_TAKEN), lambda: _reached(properties, wanted)
         if self._volume_zone and wanted.zones:
             yield refuse(VOLUME_ZONE), lambda: _in_zone(properties, wanted)
 

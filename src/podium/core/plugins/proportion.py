@@ -39,6 +39,7 @@ from podium.reasons import QUEUE_CLOSED, Refusal, refuse
 class Proportion(Plugin):
     name = "proportion"
     ORDERS_FLAT = True
+    BY_WEIGHT = True
 
     def on_session_open(self, session: Session) -> None:
         self._session = session
@@ -186,7 +187,7 @@ def _fill(
     requests: dict[str, Amounts],
     guarantees: dict[str, Amounts],
 ) -> dict[str, Amounts]:
-    """What each of some queues deserves.  One without gangs has no part in it, but keeps its guarantee."""
+    """What each of some queues deserves.  One without gangs has no part in it, but its guarantee is kept."""
     deserved = {id: np.zeros(len(total)) for id in ids}
     weight = {id: _weight(session, id) for id in ids}
     unmet = _sharing(session, ids)

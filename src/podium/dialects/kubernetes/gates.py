@@ -8,8 +8,10 @@ SchedulingGated, which those who add nodes pass over; afterwards it is Unschedul
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
+
+import msgspec
 
 from podium.kube.admission import Hook, Surroundings
 from podium.kube.resources import PODS
@@ -31,10 +33,16 @@ def quota_gates(schedulers: Collection[str]) -> tuple[Hook, ...]:
     """Puts every new pod of these schedulers behind the gate: those whose profile says `quotaGate: true`."""
     if not schedulers:
         return ()
+    named = ", ".join(f"'{name}'" for name in sorted(schedulers))
+    (hook,) = current_quota_gates(lambda: schedulers)
+    return (msgspec.structs.replace(hook, condition=f"object.spec.schedulerName in [{named}]"),)
+
+
+def current_quota_gates(schedulers: Callable[[], Collection[str]]) -> tuple[Hook, ...]:
+    """The same where the schedulers may change: they are asked for with each new pod."""
 
     def fill(pod: Document, old: Document | None, around: Surroundings) -> None:
-        if old is None and pod["spec"].get("schedulerName", "default-scheduler") in schedulers:
+        if old is None and pod["spec"].get("schedulerName", "default-scheduler") in schedulers():
             add_gate(pod, QUOTA_GATE)
 
-    named = ", ".join(f"'{name}'" for name in sorted(schedulers))
-    return (Hook(PODS, mutate=fill, new_only=True, condition=f"object.spec.schedulerName in [{named}]"),)
+    return (Hook(PODS, mutate=fill, new_only=True),)

@@ -37,6 +37,9 @@ Document = dict[str, Any]
 
 DEEPEST = 5
 
+_ENDED = "Completed"
+_NAMED = 3  # groups that a refusal names
+
 _ASKS_FOR_GATE = f"has(object.metadata.annotations) && '{ALLOCATION_GATE}' in object.metadata.annotations"
 _HAS_BUDGET = (
     f"object.spec.schedulerName == '{SCHEDULER}' && has(object.metadata.annotations) && "
@@ -130,6 +133,15 @@ def keep_queue(document: Document, around: Surroundings) -> str | None:
     )
     if children:
         return f"queue {name} has queues below it: {', '.join(children)}"
+    groups = sorted(
+        f"{each['metadata'].get('namespace', '')}/{each['metadata']['name']}"
+        for each in around.all(PODGROUPS)
+        if (each.get("spec") or {}).get("queue") == name and (each.get("status") or {}).get("phase") != _ENDED
+    )
+    if groups:
+        named = ", ".join(groups[:_NAMED]) + (" ..." if len(groups) > _NAMED else "")
+        count = "a pod group that has" if len(groups) == 1 else f"{len(groups)} pod groups that have"
+        return f"queue {name} has {count} not ended ({named}): close it, and delete it when it is empty"
     return None
 
 
@@ -289,5 +301,5 @@ HOOKS = (
     Hook(PODS, mutate=fill_pod, new_only=True, condition=_ASKS_FOR_GATE),
     Hook(PODS, validate=check_pod, new_only=True, condition=_HAS_BUDGET),
     Hook(PODGROUPS, mutate=fill_group, looks_at=(NAMESPACES,), new_only=True),
-    Hook(QUEUES, mutate=fill_queue, validate=check_queue, keep=keep_queue, looks_at=(QUEUES,)),
+    Hook(QUEUES, mutate=fill_queue, validate=check_queue, keep=keep_queue, looks_at=(QUEUES, PODGROUPS)),
 )

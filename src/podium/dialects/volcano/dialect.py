@@ -12,6 +12,7 @@ from podium.dialects.volcano.job_names import JOBS
 from podium.dialects.volcano.job_types import JOB
 from podium.dialects.volcano.marks import marks_of
 from podium.dialects.volcano.names import (
+    COMMANDS,
     DEFAULT_QUEUE,
     DIALECT,
     NAMESPACE_WEIGHT,
@@ -47,6 +48,7 @@ def volcano(setting: Setting) -> Dialect:
         node_group=NODE_GROUP,
         objects=(queue_document(ROOT_QUEUE), queue_document(default_queue)),
         default_queues=dict.fromkeys(names, queue_id(default_queue)),
+        orders=frozenset({COMMANDS}),
         namespace_weight=NAMESPACE_WEIGHT,
         controllers=(
             partial(QueueController, default_queue),

@@ -23,6 +23,8 @@ from podium.kube.pod_defaults import default_pod_spec
 from podium.kube.quantity import QuantityError, parse_milli
 from podium.kube.schema import builtin, engine
 from podium.kube.schema.filling import drop_nulls, fill
+from podium.kube.schema.model import Schema
+from podium.kube.schema.shape import is_quantity
 from podium.kube.validation import validate_pod_template
 from podium.kube.validation.claims import check_claim_spec
 
@@ -77,9 +79,8 @@ def check_template(task: TaskSpec, at: str) -> list[FieldError]:
     if not isinstance(template, dict):
         return [fields.wrong_type(path, template, "must be an object")]
     schema = builtin.type_named("PodTemplateSpec")
-    told = engine.type_error(template, schema)
-    if told is not None:
-        return [fields.FieldError(path, "FieldValueTypeInvalid", told)]
+    if errors := _type_errors(template, schema, path):
+        return errors
     # What the table does not know, a server drops from a pod as well.
     engine.prune(template, schema, resource=False)
     drop_nulls(template, schema)
@@ -144,9 +145,33 @@ def check_volumes(job: Job) -> Iterator[FieldError]:
 
 def _claim_errors(claim: Document, at: str) -> list[FieldError]:
     schema = builtin.type_named("PersistentVolumeClaimSpec")
-    told = engine.type_error(claim, schema)
-    if told is not None:
-        return [fields.FieldError(at, "FieldValueTypeInvalid", told)]
-    errors: list[FieldError] = []
-    check_claim_spec(errors, at, claim)
+    errors = _type_errors(claim, schema, at)
+    if not errors:
+        check_claim_spec(errors, at, claim)
     return errors
+
+
+# --- both --------------------------------------------------------------------------------------------------
+
+
+def _type_errors(value: Any, schema: Schema, at: str) -> list[FieldError]:
+    """Values of a wrong type: amounts each with its path, anything else as a server's decoder says it."""
+    told = engine.type_error(value, schema)
+    if told is None:
+        return []
+    return list(_amount_errors(value, schema, at)) or [fields.FieldError(at, "FieldValueTypeInvalid", told)]
+
+
+def _amount_errors(value: Any, schema: Schema, at: str) -> Iterator[FieldError]:
+    if schema.format == "quantity":
+        if value is not None and not is_quantity(value):
+            yield fields.invalid(at, value, "must be an amount such as 2, 500m or 4Gi")
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if schema.values is not None:
+                yield from _amount_errors(each, schema.values, f"{at}[{key}]")
+            elif key in (schema.properties or {}):
+                yield from _amount_errors(each, (schema.properties or {})[key], f"{at}.{key}")
+    elif isinstance(value, list) and schema.items is not None:
+        for index, each in enumerate(value):
+            yield from _amount_errors(each, schema.items, f"{at}[{index}]")

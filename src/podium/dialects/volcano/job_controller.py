@@ -102,7 +102,7 @@ class JobController:
             return NOTHING  # in a namespace that goes nothing can be made, and everything is taken away
         scaled = carry_over(stored)
         if scaled is not None:
-            return Outcome((scaled,))
+            return scaled
         job, errors = self._reader.read(stored)
         expiry = _expiry(job)
         if expiry is not None and expiry <= now:

@@ -29,7 +29,7 @@ def fill_job(job: Document, old: Document | None, around: Surroundings) -> None:
         fill_spec(spec)
         tasks = _documents(spec.get("tasks"))
         if len(tasks) == 1 and spec.get("replicas") is None:
-            spec["replicas"] = tasks[0].get("replicas") or 0  # for `kubectl scale`: see job_scale
+            spec["replicas"] = _number(tasks[0].get("replicas"))  # for `kubectl scale`: see job_scale
 
 
 def fill_spec(spec: Document) -> None:
@@ -44,8 +44,7 @@ def fill_spec(spec: Document) -> None:
     for index, task in enumerate(tasks):
         _fill_task(task, index)
     if not spec.get("minAvailable"):
-        numbers = [task.get("minAvailable") for task in tasks]
-        spec["minAvailable"] = min(sum(number for number in numbers if isinstance(number, int)), LARGEST_NUMBER)
+        spec["minAvailable"] = min(sum(_number(task.get("minAvailable")) for task in tasks), LARGEST_NUMBER)
     plugins = spec.get("plugins")
     if isinstance(plugins, dict):
         _add_plugins(plugins)
@@ -60,7 +59,7 @@ def _fill_task(task: Document, index: int) -> None:
         parts = task.get("partitionPolicy")
         least = parts.get("minPartitions") if isinstance(parts, dict) else None
         size = parts.get("partitionSize", 1) if isinstance(parts, dict) else 1
-        task["minAvailable"] = least * size if least else task.get("replicas") or 0
+        task["minAvailable"] = least * size if least else _number(task.get("replicas"))
     template = task.get("template")
     if not isinstance(template, dict):
         return
@@ -75,6 +74,11 @@ def _add_plugins(plugins: Document) -> None:
         plugins.setdefault("svc", [])
     if any(name in plugins for name in _WITH_KEYS):
         plugins.setdefault("ssh", [])
+
+
+def _number(value: Any) -> int:
+    """A wrong number is said once, where it stands, and not in all that follows from it."""
+    return max(0, value) if isinstance(value, int) else 0
 
 
 def _documents(values: Any) -> list[Document]:

@@ -28,6 +28,8 @@ BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 EVICTED_AT = "podium.dev/evicted-at"
 # podium's own: the generation of a Job up to which changes of its spec have been answered.
 ANSWERED_GENERATION = "podium.dev/answered-generation"
+# podium's own: the minimums of a Job that was scaled below them; they come back with the pods.
+SCALED_BELOW = "podium.dev/scaled-below"
 # podium's own: what an object of a job plugin was made of.
 DIGEST = "podium.dev/digest"
 

@@ -27,6 +27,7 @@ _LONGEST_LABEL = 63
 # Far beyond any use; without them a server refuses the rules over these lists as too costly.
 _MOST_TASKS = 256
 _MOST_POLICIES = 64
+_SAME_TASKS = {"rule": "size(self) == size(oldSelf)", "message": "tasks can neither be added nor removed"}
 _MOST_VOLUMES = 64
 _LONGEST_PATH = 1024
 
@@ -103,13 +104,16 @@ class LifecyclePolicy(View):
 class VolumeSpec(View):
     """A volume that all containers of the Job see."""
 
+    RULES: ClassVar[tuple[Rule, ...]] = (Rule("has(self.mountPath)", "mountPath is required"),)
+
     mount_path: Annotated[
         str, said("Where containers see it.", minLength=1, maxLength=_LONGEST_PATH, pattern="^[^:]+$")
     ] = ""
     volume_claim_name: Annotated[str, said("A claim that is there.", maxLength=_LONGEST_NAME, pattern=_NAME)] = ""
-    volume_claim: Annotated[msgspec.Raw, said("The spec of a claim to be made.", nullable=True)] = msgspec.Raw(
-        b"null"
-    )
+    volume_claim: Annotated[
+        msgspec.Raw,
+        said("The spec of a claim to be made.", built_in="PersistentVolumeClaimSpec", nullable=True),
+    ] = msgspec.Raw(b"null")
 
     def claim(self) -> Document | None:
         """The spec of the claim to be made, as a document of one's own."""
@@ -138,7 +142,8 @@ class TaskSpec(View):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "!has(self.minAvailable) || self.minAvailable <= (has(self.replicas) ? self.replicas : 0)",
+            "!has(self.minAvailable) || self.minAvailable == 0 || "
+            "self.minAvailable <= (has(self.replicas) ? self.replicas : 0)",
             "minAvailable must not be above replicas",
         ),
     )
@@ -148,7 +153,7 @@ class TaskSpec(View):
     min_available: Annotated[
         int | None, said("Pods of the task that start together or not at all; all of them by default.", minimum=0)
     ] = None
-    template: Annotated[msgspec.Raw, said("The pods.")] = msgspec.Raw(b"{}")
+    template: Annotated[msgspec.Raw, said("The pods.", built_in="PodTemplateSpec")] = msgspec.Raw(b"{}")
     policies: Annotated[
         list[LifecyclePolicy] | None, said("What to do about events of this task.", maxItems=_MOST_POLICIES)
     ] = None
@@ -187,8 +192,8 @@ class JobSpec(View):
             "two tasks have the same name",
         ),
         Rule(
-            "!has(self.volumes) || self.volumes.all(one, "
-            "self.volumes.exists_one(other, other.mountPath == one.mountPath))",
+            "!has(self.volumes) || self.volumes.all(one, !has(one.mountPath) || "
+            "self.volumes.exists_one(other, has(other.mountPath) && other.mountPath == one.mountPath))",
             "two volumes have the same mountPath",
         ),
         Rule(
@@ -204,9 +209,10 @@ class JobSpec(View):
     volumes: Annotated[
         list[VolumeSpec] | None, said("Volumes that all containers see.", maxItems=_MOST_VOLUMES)
     ] = None
-    tasks: Annotated[list[TaskSpec], said("What runs.", maxItems=_MOST_TASKS)] = msgspec.field(
-        default_factory=list
-    )
+    tasks: Annotated[
+        list[TaskSpec],
+        said("What runs.", maxItems=_MOST_TASKS, **{"x-kubernetes-validations": [_SAME_TASKS]}),
+    ] = msgspec.field(default_factory=list)
     policies: Annotated[
         list[LifecyclePolicy] | None,
         said("What to do about events that no policy of their task is about.", maxItems=_MOST_POLICIES),

@@ -20,4 +20,5 @@ tiers:
   - name: nodeorder
 """,
     unnamed=True,
+    file_key="volcano-scheduler.conf",
 )

@@ -114,8 +114,9 @@ def _unschedulable(gang: Gang, verdict: Verdict | None) -> types.PodGroupConditi
     pending = gang.counts[State.PENDING]
     able = min(placed, pending)
     hopes = {"Schedulable": able, UNSCHEDULABLE: pending - able}
+    wanted = max(gang.minimum, len(gang.tasks))  # also of a group whose pods are still to be made
     message = (
-        f"{max(0, gang.minimum - gang.ready - placed)}/{len(gang.tasks)} tasks in gang unschedulable: "
+        f"{max(0, gang.minimum - gang.ready - placed)}/{wanted} tasks in gang unschedulable: "
         f"pod group is not ready, {_histogram({**counts, 'minAvailable': gang.minimum})}"
     )
     if pending:

@@ -46,8 +46,9 @@ _SCHEMA_LISTS = {"oneOf": "one_of", "anyOf": "any_of", "allOf": "all_of"}
 
 def parse(openapi: Document) -> Schema:
     """The model of a (valid) schema."""
-    given = {ours: openapi.get(theirs) for theirs, ours in _PLAIN.items()}
-    schema = Schema(**{ours: value for ours, value in given.items() if value is not None})
+    # By what is given: a node says two or three things of the many that it could.
+    given = {_PLAIN[key]: value for key, value in openapi.items() if key in _PLAIN and value is not None}
+    schema = Schema(**given)
     if schema.int_or_string:
         schema.type = "string"
     schema.enum = tuple(openapi.get("enum") or ())

@@ -6,6 +6,9 @@ definition that a server gets follows from that, and so do the words of `kubectl
 Bounds go into the definition only, not into decoding (`said` instead of msgspec's own `ge` and `pattern`): a
 server with an older definition may hold objects that break them, and those shall be refused with a reason, not be
 unreadable.
+
+A part that is a built-in type (a template of pods) is kept raw in its struct, and names the type: its fields go
+into the definition from the tables of the built-in kinds, so that any server can tell a field that nobody reads.
 """
 
 from __future__ import annotations
@@ -16,13 +19,23 @@ import msgspec
 from msgspec import inspect as types
 
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
+from podium.kube.schema.builtin import type_named
+from podium.kube.schema.model import Schema
 from podium.kube.wire import Object
 
 Document = dict[str, Any]
 
 
-def said(description: str, **schema: Any) -> msgspec.Meta:
-    """What a field means, and keywords of its schema (`minimum=0`, `enum=[...]`)."""
+_BUILT_IN = "built-in type"
+
+
+def said(description: str, *, built_in: str = "", **schema: Any) -> msgspec.Meta:
+    """What a field means, and keywords of its schema (`minimum=0`, `enum=[...]`).
+
+    `built_in` is the type of a raw field: `PodTemplateSpec`.
+    """
+    if built_in:
+        schema[_BUILT_IN] = built_in
     return msgspec.Meta(description=description, extra_json_schema=schema or None)
 
 
@@ -134,6 +147,9 @@ _COMMON: Document = {
     "kind": {"type": "string"},
     "metadata": {"type": "object"},
 }
+# A null is no value, as in a pod.  Any server drops that of a field; one in a list or a map has to be allowed.
+_OR_NULL: Document = {"nullable": True}
+_ANYTHING: Document = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 def schema_of(kind: Any) -> Document:
@@ -144,7 +160,9 @@ def schema_of(kind: Any) -> Document:
 def _schema(kind: types.Type) -> Document:
     match kind:
         case types.Metadata():
-            return _schema(kind.type) | (kind.extra_json_schema or {})
+            more = dict(kind.extra_json_schema or {})
+            built_in = more.pop(_BUILT_IN, None)
+            return (_schema(kind.type) if built_in is None else _outline(type_named(built_in))) | more
         case types.StructType():
             return _struct(kind)
         case types.UnionType():
@@ -162,8 +180,30 @@ def _schema(kind: types.Type) -> Document:
         case types.DictType():
             return {"type": "object", "additionalProperties": _schema(kind.value_type)}
         case types.RawType() | types.AnyType():
-            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+            return {"type": "object", **_ANYTHING}
     raise TypeError(f"a definition has no words for {kind}")
+
+
+def _outline(schema: Schema) -> Document:
+    """The fields of a built-in type and what they hold: what pruning and strict decoding need, and no more.
+
+    Defaults would change what users wrote, and what is a good value is for validation to say.  An amount may be
+    any number or text, as in a pod.
+    """
+    if schema.format == "quantity" or not schema.type:
+        return dict(_ANYTHING)
+    if schema.int_or_string:
+        return {"x-kubernetes-int-or-string": True}
+    document: Document = {"type": schema.type}
+    if schema.properties:
+        document["properties"] = {name: _outline(member) for name, member in schema.properties.items()}
+    elif schema.values is not None:
+        document["additionalProperties"] = _outline(schema.values) | _OR_NULL
+    elif schema.items is not None:
+        document["items"] = _outline(schema.items) | _OR_NULL
+    elif schema.type == "object":
+        document |= _ANYTHING
+    return document
 
 
 def _union(members: list[types.Type]) -> Document:

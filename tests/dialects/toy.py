@@ -1,0 +1,232 @@
+"""A toy dialect in one module: Teams are gangs, and Pools are queues.
+
+    kind: Team     spec: {count: 4, minimum: 2, pool: small, template: ...}   its controller makes the pods
+    kind: Pool     spec: {cpus: 5}                                             what its pods may hold together
+
+Nothing else of podium knows it.  `registered` is the line that makes it spoken.
+"""
+
+# mypy reads a Struct as a dataclass and asks for `frozen` on every subclass; msgspec inherits it.
+# mypy: disable-error-code="misc"
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+
+import podium.dialects
+from podium.core.facts import GangFacts
+from podium.core.model import Gang, Phase, Queue
+from podium.dialects.dialect import (
+    BuiltInProfile,
+    Dialect,
+    Document,
+    GroupKind,
+    Progress,
+    QueueKind,
+    Setting,
+    State,
+    Verdict,
+)
+from podium.dialects.kubernetes.membership import Marks, Membership, QueueMark
+from podium.dialects.kubernetes.policies import Priorities
+from podium.dialects.workloads import NAMESPACE, Draw, Workload, template
+from podium.kube.cache import Cache, Key
+from podium.kube.changes import Change, Create, Patch
+from podium.kube.conditions import owner_reference
+from podium.kube.controller import NOTHING, Mapper, Outcome
+from podium.kube.job_members import Member, Members, Role, controlled_pods, delete_pod, to_create
+from podium.kube.mapping import controlled_by, itself
+from podium.kube.resources import PODS, Resource
+from podium.kube.schema.crd import Column, Definition, said
+from podium.kube.times import parse_time
+from podium.kube.wire import Object, Pod, View
+from podium.kube.writing import pod_from_template
+from podium.reasons import Refusal
+
+TEAMS = Resource("toy.example.com", "v1", "teams", "Team")
+POOLS = Resource("toy.example.com", "v1", "pools", "Pool", namespaced=False)
+TEAM, INDEX, POOL = "toy.example.com/team", "toy.example.com/index", "toy.example.com/pool"
+SCHEDULER = "toy-scheduler"
+
+_PROFILE = """
+period: 2s
+actions: "allocate"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
+"""
+
+
+class TeamSpec(View):
+    count: Annotated[int, said("Its pods.", minimum=0)] = 1
+    minimum: Annotated[int, said("How many of them start together.", minimum=0)] = 1
+    pool: Annotated[str, said("Whose part of the cluster is used.")] = ""
+    template: Annotated[msgspec.Raw, said("The pods.", built_in="PodTemplateSpec")] = msgspec.Raw(b"{}")
+
+
+class Team(Object):
+    spec: TeamSpec = TeamSpec()
+
+
+class PoolSpec(View):
+    cpus: Annotated[int, said("What its pods may hold together.")] = 0
+
+
+class Pool(Object):
+    spec: PoolSpec = PoolSpec()
+
+
+# --- objects to facts ----------------------------------------------------------------------------------------
+
+
+def _gang_id(namespace: str, name: str) -> str:
+    return f"toy/{namespace}/{name}"
+
+
+def _queue_id(name: str) -> str:
+    return f"toy/{name}"
+
+
+def _read_team(team: Team, priorities: Priorities) -> tuple[GangFacts, Refusal | None]:
+    facts = GangFacts(
+        id=_gang_id(team.namespace, team.name),
+        namespace=team.namespace,
+        name=team.name,
+        queue=_queue_id(team.spec.pool) if team.spec.pool else "",
+        minimum=team.spec.minimum,
+        created=parse_time(team.metadata.creation_timestamp),
+        phase=Phase.INQUEUE,
+    )
+    return facts, None
+
+
+def _read_pool(pool: Pool) -> tuple[Queue, tuple[Refusal, ...]]:
+    limit = {"cpu": pool.spec.cpus * 1000} if pool.spec.cpus else {}
+    return Queue(id=_queue_id(pool.name), name=pool.name, capability=limit), ()
+
+
+def _no_team_patch(team: Any, gang: Gang, verdict: Verdict | None, cycle: str, now: float) -> Patch | None:
+    return None
+
+
+def _no_pool_patch(pool: Any, held: Mapping[str, int]) -> Patch | None:
+    return None
+
+
+def _memberships(pod: Pod) -> tuple[Membership, ...]:
+    name = pod.annotations.get(TEAM)
+    if not name:
+        return ()
+    return (Membership(_gang_id(pod.namespace, name), f"{pod.namespace}/{name}", f"Team {name} of Toy"),)
+
+
+def _pool_of(obj: Object) -> QueueMark | None:
+    name = obj.annotations.get(POOL)
+    return QueueMark(_queue_id(name), name, f"pool {name} of Toy") if name else None
+
+
+# --- the controller --------------------------------------------------------------------------------------------
+
+
+def _pod_name(team: str, role: str, index: int) -> str:
+    return f"{team}-{index}"
+
+
+class TeamController:
+    """Keyed by Team: makes its pods."""
+
+    name = "toy-team"
+
+    def __init__(self) -> None:
+        self.watches: Mapping[Resource, Mapper] = {TEAMS: itself, PODS: controlled_by(TEAMS)}
+
+    def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
+        team = cache.find(TEAMS, Team, key)
+        if team is None or team.deleting:
+            return NOTHING
+        members = Members(_member(pod) for pod in controlled_pods(cache, team.uid))
+        roles, names = [Role("", team.spec.count, team.spec.minimum)], partial(_pod_name, team.name)
+        creation = to_create(members, roles, team.spec.minimum, names, team.namespace, cache)
+        surplus = (each for each in members.surplus({"": team.spec.count}) if not each.leaving)
+        changes: list[Change] = [delete_pod(each.pod) for each in surplus]
+        for role, index in creation.places:
+            owner = owner_reference(team, TEAMS)
+            pod = pod_from_template(bytes(team.spec.template), team.namespace, names(role, index), owner)
+            pod["metadata"]["annotations"] |= {TEAM: team.name, INDEX: str(index)}
+            changes.append(Create(PODS, team.namespace, pod))
+        return Outcome(tuple(changes))
+
+
+def _member(pod: Pod) -> Member:
+    return Member(pod, "", int(pod.annotations.get(INDEX, "-1")))
+
+
+# --- the record ------------------------------------------------------------------------------------------------
+
+
+def team(name: str, pods: Document, **spec: Any) -> Document:
+    metadata = {"name": name, "namespace": NAMESPACE}
+    return {
+        "apiVersion": TEAMS.api_version,
+        "kind": TEAMS.kind,
+        "metadata": metadata,
+        "spec": {**spec, "template": pods},
+    }
+
+
+def pool(name: str, cpus: int) -> Document:
+    spec = {"cpus": cpus}
+    return {"apiVersion": POOLS.api_version, "kind": POOLS.kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _some_team(draw: Draw, name: str) -> list[Document]:
+    """In a pool of its own dialect, or in whatever queue the draw has, or in neither."""
+    ask, count = draw.ask(), draw.whole(2, 4)
+    scheduler = draw.pick((SCHEDULER, ask.scheduler))
+    asked = msgspec.structs.replace(ask, scheduler=scheduler)
+    made = team(name, template(asked), count=count, minimum=draw.whole(1, count))
+    where = draw.whole(0, 2)
+    if where == 0:
+        made["spec"]["pool"] = "small"
+    elif where == 1:
+        made["metadata"]["annotations"] = dict(ask.naming)
+    return [made]
+
+
+def _progress(document: Document, phases: Mapping[str, int]) -> Progress:
+    done, count = phases.get("Succeeded", 0), document["spec"].get("count", 1)
+    return Progress(State.DONE if done == count else State.GOING, f"{done} of {count} have done their work")
+
+
+def toy(setting: Setting) -> Dialect:
+    return Dialect(
+        name="toy",
+        marks=Marks(_memberships, _pool_of),
+        definitions=(
+            Definition(TEAMS, Team, columns=(Column("Count", ".spec.count", "integer"),)),
+            Definition(POOLS, Pool),
+        ),
+        groups=(GroupKind(TEAMS, _gang_id, _read_team, _no_team_patch),),
+        queues=(QueueKind(POOLS, _queue_id, _read_pool, _no_pool_patch),),
+        controllers=(TeamController,),
+        profiles={SCHEDULER: BuiltInProfile(_PROFILE)},
+        workloads={"team": Workload(_some_team, gang=True)},
+        surroundings=(pool("small", 5),),
+        progress={TEAMS: _progress},
+    )
+
+
+@contextmanager
+def registered() -> Iterator[None]:
+    """While it lasts, the toy is spoken."""
+    before = podium.dialects.REGISTERED
+    podium.dialects.REGISTERED = (*before, toy)
+    try:
+        yield
+    finally:
+        podium.dialects.REGISTERED = before
