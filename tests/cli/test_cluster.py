@@ -20,6 +20,7 @@ from podium.kube.client import Client
 from podium.kube.resources import PODS
 from podium.numbers import Nothing
 from podium.reasons import QUEUE_LIMIT, Refusal
+from podium.runtime.reloading import Configuration
 
 PROFILE = """
 profiles:
@@ -82,7 +83,9 @@ async def test_a_plugin_that_answers_nonsense_is_named_on_the_pod(
     monkeypatch.setitem(BUILT_IN, "odd", odd)
     file = tmp_path / "file.yaml"
     file.write_text(PROFILE)
-    async with EmbeddedCluster(cluster_settings(file, in_memory=True, nodes=(Shape(count=1),))) as cluster:
+    async with EmbeddedCluster(
+        cluster_settings(Configuration(file, alone=True), in_memory=True, nodes=(Shape(count=1),))
+    ) as cluster:
         client = Client(cluster.transport)
         await create(client, "a")
 
