@@ -83,8 +83,9 @@ async def test_a_plugin_that_answers_nonsense_is_named_on_the_pod(
     monkeypatch.setitem(BUILT_IN, "odd", odd)
     file = tmp_path / "file.yaml"
     file.write_text(PROFILE)
+    configuration = Configuration(file, alone=True)
     async with EmbeddedCluster(
-        cluster_settings(Configuration(file, alone=True), in_memory=True, nodes=(Shape(count=1),))
+        cluster_settings(configuration, in_memory=True, nodes=(Shape(count=1),))
     ) as cluster:
         client = Client(cluster.transport)
         await create(client, "a")

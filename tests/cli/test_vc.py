@@ -163,7 +163,7 @@ class TestMaking:
     @pytest.mark.parametrize(
         ("text", "told"),
         [
-            ("a: [", "is no YAML"),
+            ("a: [", "is not YAML"),
             ("", "must hold one object"),
             ("kind: Job\napiVersion: batch/v1\n", "must hold a Job of batch.volcano.sh/v1alpha1"),
             ("- 1\n", "must hold one object"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -486,3 +489,94 @@ def test_a_finalizer_of_an_object_holds_its_definition(server: Server, ns: str, 
     assert (refused.status, refused.reason) == (403, "Forbidden")
     server.merge(widgets(group, ns, "a"), {"metadata": {"finalizers": None}})
     server.kubectl("wait", "--for=delete", f"crd/widgets.{group}", "--timeout=30s")
+
+
+def test_defaults_reach_what_was_stored_before_them(server: Server, ns: str) -> None:
+    """A default that a definition gets later is there when an older object is read, listed, watched or patched."""
+    group = f"{ns}.example.com"
+    definition = crd("lates", "Late", {"a": {"type": "string"}}, group=group)
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    where, path = f"{definitions}/lates.{group}", f"/apis/{group}/v1/namespaces/{ns}/lates"
+    server.create(definitions, definition)
+    try:
+        eventually(lambda: server.http("GET", path).status == 200, "the kind is served")
+        for name in ("old", "labelled"):
+            body = {"apiVersion": f"{group}/v1", "kind": "Late", "metadata": {"name": name}, "spec": {"a": "x"}}
+            version = server.create(path, body)["metadata"]["resourceVersion"]
+        later = {"a": {"type": "string"}, "b": {"type": "string", "default": "later"}}
+        server.merge(where, {"spec": {"versions": [crd_version("v1", later)]}})
+        eventually(lambda: server.get(f"{path}/old")["spec"].get("b") == "later", "the default is there")
+        assert (
+            server.get(f"{path}/labelled")["metadata"]["resourceVersion"] == version
+        )  # though nothing was written
+        assert [each["spec"]["b"] for each in server.get(path)["items"]] == ["later", "later"]
+        with server.watch(path) as watch:
+            events = [watch.next(), watch.next()]
+        assert [event and event["object"]["spec"]["b"] for event in events] == ["later", "later"]
+        assert server.merge(f"{path}/labelled", {"metadata": {"labels": {"a": "b"}}})["spec"]["b"] == "later"
+        assert server.get(f"{path}/labelled")["spec"] == {"a": "x", "b": "later"}
+    finally:
+        server.http("DELETE", where)
+
+
+def test_a_definition_in_protobuf(server: Server, ns: str) -> None:
+    """Typed Go clients send it so.  The bytes are of the cases of tests/kube, which Go wrote."""
+    lines = (Path(__file__).parents[1] / "kube" / "protobuf_cases.txt").read_text().splitlines()
+    (body,) = [each for each in map(base64.b64decode, lines[::2]) if b"goods.protobuf.example.com" in each]
+    made = server.http("POST", DEFINITIONS, body, content_type="application/vnd.kubernetes.protobuf").expect(201)
+    try:
+        (version,) = made["spec"]["versions"]
+        assert version["subresources"] == {"status": {}}
+        assert version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] == {
+            "size": {"type": "integer", "minimum": 1, "maximum": 9},
+            "mode": {"type": "string", "default": "slow", "enum": ["slow", "fast"]},
+            "words": {"type": "array", "items": {"type": "string"}},
+            "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+            "ruled": {
+                "type": "integer",
+                "x-kubernetes-validations": [{"rule": "self > 1", "message": "too small"}],
+            },
+        }
+        path = f"/apis/protobuf.example.com/v1/namespaces/{ns}/goods"
+        eventually(lambda: server.http("GET", path).status == 200, "the kind is served")
+        good = {"apiVersion": "protobuf.example.com/v1", "kind": "Good", "metadata": {"name": "g"}}
+        spec = {"size": 3, "words": ["a"], "map": {"b": 1}, "ruled": 2}
+        assert server.create(path, {**good, "spec": spec})["spec"] == {**spec, "mode": "slow"}
+        bad = {"size": 10, "words": [1], "map": {"b": "c"}, "mode": "no", "ruled": 1}
+        answer = server.http("POST", path, {**good, "metadata": {"name": "h"}, "spec": bad})
+        assert {field for field, _ in answer.causes} >= {"spec.size", "spec.words[0]", "spec.map.b", "spec.mode"}
+    finally:
+        server.http("DELETE", f"{DEFINITIONS}/{made['metadata']['name']}")
+
+
+def nested(levels: int) -> Document:
+    """A schema in which objects stand in each other."""
+    schema: Document = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return {"deep": schema}
+
+
+def test_a_deep_schema_is_served_like_any_other(server: Server, ns: str, group: str) -> None:
+    establish(server, crd("widgets", "Widget", nested(90), group))
+    value: Any = "bottom"
+    for _ in range(90):
+        value = {"a": value}
+    made = server.create(widgets(group, ns), widget(group, "deep", {"deep": value}))
+    assert made["spec"]["deep"] == value
+    answer = server.http("POST", widgets(group, ns), widget(group, "wrong", {"deep": {"a": {"a": "too early"}}}))
+    assert (answer.status, answer.reason) == (422, "Invalid")
+    for path in ("/openapi/v2", f"/openapi/v3/apis/{group}/v1"):
+        tells = partial(_tells, server, path, b"Widget")
+        eventually(tells, f"{path} tells of it")
+
+
+def _tells(server: Server, path: str, word: bytes) -> bool:
+    return word in server.http("GET", path).body
+
+
+def test_what_is_nested_without_end_is_refused(server: Server, ns: str) -> None:
+    for depth in (11_000, 100_000):
+        body = b'{"a":' * depth + b"1" + b"}" * depth
+        answer = server.http("POST", f"/api/v1/namespaces/{ns}/configmaps", body)
+        assert (answer.status, answer.reason) == (400, "BadRequest")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.compat.client import Document, Server, eventually
-from tests.compat.objects import configmap, deployment
+from tests.compat.objects import configmap, crd, deployment
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
@@ -134,3 +134,59 @@ def test_kept_documents_are_asked_for_by_their_tags(server: Server, path: str) -
 
 def test_nothing_else_is_served(server: Server) -> None:
     assert server.http("GET", "/openapi/v2", headers={"Accept": "text/html"}).status == 406
+
+
+def test_schemas_of_custom_resources_are_published(server: Server, ns: str) -> None:
+    """In both documents, as the definition has them; what it keeps without knowing it is not described."""
+    open_object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    nested = {"type": "object", "properties": {"spec": {**open_object, "properties": {"a": {"type": "string"}}}}}
+    either = {"type": "object", "properties": {"port": {"x-kubernetes-int-or-string": True}}}
+    whole = {**open_object, "x-kubernetes-embedded-resource": True}
+    embedded = {"type": "object", "properties": {"object": whole}}
+    schemas = {"opens": open_object, "nesteds": nested, "eithers": either, "embeddeds": embedded}
+    group = f"{ns}.example.com"
+    made = [crd(plural, plural.capitalize(), {}, group=group) for plural in schemas]
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    try:
+        for definition, schema in zip(made, schemas.values(), strict=True):
+            definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
+            server.create(definitions, definition)
+
+        def published(path: str, part: str) -> Document | None:
+            answer = server.http("GET", path)
+            found = answer.json if answer.status == 200 else {}
+            for step in part.split("/"):
+                found = found.get(step, {})
+            names = {plural: f"com.example.{ns}.v1.{plural.capitalize()}" for plural in schemas}
+            kinds = {plural: found[name] for plural, name in names.items() if name in found}
+            return kinds if len(kinds) == len(schemas) else None
+
+        def own(kind: Document) -> Document:
+            """Without what every object has."""
+            kept = {key: value for key, value in kind.items() if key != "x-kubernetes-group-version-kind"}
+            known = kept.pop("properties", {})
+            fields = {key: known[key] for key in known.keys() - {"apiVersion", "kind", "metadata"}}
+            return {**kept, "properties": fields} if fields else kept
+
+        older = eventually(lambda: published("/openapi/v2", "definitions"), "all are in the older document")
+        assert own(older["opens"]) == {"type": "object"}
+        assert "properties" not in older["opens"]
+        assert own(older["nesteds"]) == {
+            "type": "object",
+            "properties": {"spec": {"x-kubernetes-preserve-unknown-fields": True}},
+        }
+        newer = eventually(
+            lambda: published(f"/openapi/v3/apis/{group}/v1", "components/schemas"), "all are in the newer one"
+        )
+        assert own(newer["opens"]) == open_object
+        assert own(newer["nesteds"]) == nested
+        port = newer["eithers"]["properties"]["port"]
+        assert port == {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+        inner = newer["embeddeds"]["properties"]["object"]
+        assert inner["required"] == ["kind", "apiVersion"]
+        assert inner["properties"].keys() == {"apiVersion", "kind", "metadata"}
+        explained = server.kubectl("explain", f"opens.{group}").out
+        assert re.search(r"DESCRIPTION:\n\s+<empty>", explained)
+    finally:
+        for definition in made:
+            server.http("DELETE", f"{definitions}/{definition['metadata']['name']}")

@@ -176,3 +176,42 @@ def test_the_first_acceptable_form_is_taken(server: Server, five: str) -> None:
     assert server.http("GET", secrets(five), headers={"Accept": accept}).json["kind"] == "Table"
     accept = "application/vnd.unknown, application/json;q=0.9, */*;q=0.1"
     assert server.http("GET", secrets(five), headers={"Accept": accept}).json["kind"] == "SecretList"
+
+
+def test_the_source_of_events(server: Server, ns: str) -> None:
+    """Whoever reports an event is its source, by either of the two names; each group knows its own fields."""
+    core, newer = f"/api/v1/namespaces/{ns}/events", f"/apis/events.k8s.io/v1/namespaces/{ns}/events"
+    about = {"kind": "Pod", "namespace": ns, "name": "p"}
+    server.create(core, {"metadata": {"name": "a"}, "involvedObject": about, "source": {"component": "one"}})
+    server.create(
+        newer,
+        {
+            "metadata": {"name": "b"},
+            "regarding": about,
+            "reportingController": "two",
+            "reportingInstance": "i",
+            "eventTime": "2020-01-01T00:00:00.000000Z",
+            "action": "Act",
+            "reason": "Because",
+            "type": "Normal",
+        },
+    )
+    both = {"source": {"component": "one"}, "reportingComponent": "two"}
+    server.create(core, {"metadata": {"name": "c"}, "involvedObject": about, **both})
+
+    def names(path: str, selector: str) -> list[str] | int:
+        answer = server.http("GET", path, query={"fieldSelector": selector})
+        if answer.status != 200:
+            return answer.status
+        return [each["metadata"]["name"] for each in answer.json["items"]]
+
+    assert names(core, "source=one") == ["a", "c"]
+    assert names(core, "source=two") == ["b"]
+    assert names(core, "source!=one") == ["b"]
+    assert names(core, "source=") == []
+    assert names(core, "reportingComponent=two") == ["b", "c"]
+    assert names(core, "reportingController=two") == 400
+    assert names(newer, "reportingController=two") == ["b", "c"]
+    assert names(newer, "regarding.name=p,reason=Because") == ["b"]
+    assert names(newer, "source=one") == 400
+    assert names(newer, "reportingComponent=two") == 400

@@ -46,9 +46,26 @@ def _patch(title: str, kind: str, body: Any, code: int, reason: str, message: st
     return Bad(title, "PATCH", "there", body, code, reason, content_type=kind, message=message)
 
 
+def _yaml(title: str, text: str, code: int, reason: str, message: str = "") -> Bad:
+    body = f"apiVersion: v1\nkind: ConfigMap\n{text}\n".encode()
+    return Bad(title, "POST", "", body, code, reason, content_type="application/yaml", message=message)
+
+
 def _path(title: str, method: str, path: str, code: int, reason: str, body: Any = None) -> Bad:
     return Bad(title, method, path, body, code, reason)
 
+
+NO_NUMBERS = {
+    "in superscript": "²",
+    "in another script": "٣",
+    "of 5,000 digits": "9" * 5000,
+    "with a fraction": "1.5",
+    "with underscores": "1_0",
+    "with a space": " 1",
+}
+
+DEEP = b'{"x":' * 20_000 + b"1" + b"}" * 20_000
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 31))
 
 TABLE = [
     # --- bodies that cannot be read --------------------------------------------------------------------------
@@ -93,6 +110,34 @@ TABLE = [
     _post(
         "a ConfigMap of 2 MiB", configmap("big", a="x" * (2 * MIB)), 422, "Invalid", "may not be more than 1048576"
     ),
+    _post(
+        "JSON 20,000 deep",
+        b'{"x":' + b"[" * 20_000 + b"]" * 20_000 + b"}",
+        400,
+        "BadRequest",
+        "exceeded max depth",
+    ),
+    _patch("a patch 20,000 deep", MERGE, b'{"x":' * 20_000 + b"1" + b"}" * 20_000, 400, "BadRequest", "max depth"),
+    _patch(
+        "a strategic patch 20,000 deep", STRATEGIC, b'{"x":' * 20_000 + b"1" + b"}" * 20_000, 400, "BadRequest"
+    ),
+    _patch("a JSON patch 20,000 deep", JSON_PATCH, b"[" * 20_000 + b"]" * 20_000, 400, "BadRequest", "max depth"),
+    _path(
+        "delete options 20,000 deep",
+        "DELETE",
+        "there",
+        400,
+        "BadRequest",
+        b'{"x":' * 20_000 + b"1" + b"}" * 20_000,
+    ),
+    _yaml("YAML 20,000 deep", "x: " + "[" * 20_000 + "]" * 20_000, 400, "BadRequest", "exceeded max depth"),
+    _yaml("YAML blocks 20,000 deep", "- " * 20_000, 400, "BadRequest"),
+    _yaml("YAML that doubles itself thirty times", BOMB, 400, "BadRequest", "alias"),
+    _yaml("YAML that holds itself", "metadata: &a {name: b, labels: *a}", 400, "BadRequest", "itself"),
+    _yaml("an infinite number", "metadata: {name: b}\ndata: {a: .inf}", 400, "BadRequest"),
+    _yaml("a key that is nothing", "metadata: {name: b}\ndata: {~: a}", 400, "BadRequest"),
+    _yaml("a number for a string", "metadata: {name: b}\ndata: {a: 1e3}", 400, "BadRequest"),
+    _yaml("a binary that is text", "metadata: {name: b}\nbinaryData: {a: !!binary aGk=}", 400, "BadRequest"),
     # --- kinds, versions and names that do not fit together --------------------------------------------------
     _post("another kind", {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "b"}}, 400, "BadRequest"),
     _post("an unknown kind", {"kind": "Nope", "apiVersion": "v1", "metadata": {"name": "b"}}, 400, "BadRequest"),
@@ -167,6 +212,33 @@ TABLE = [
     ),
     _get("a bad continue token", 400, "BadRequest", "invalid continue token", **{"continue": "xyz", "limit": "1"}),
     _get("a bad limit", 400, "BadRequest", limit="x"),
+    *[_get(f"a limit {name}", 400, "BadRequest", limit=text) for name, text in NO_NUMBERS.items()],
+    *[_get(f"a timeout {name}", 400, "BadRequest", timeoutSeconds=text) for name, text in NO_NUMBERS.items()],
+    *[_get(f"a version {name}", 400, "BadRequest", resourceVersion=text) for name, text in NO_NUMBERS.items()],
+    *[
+        Bad(
+            f"a watch's timeout {name}",
+            "GET",
+            "",
+            None,
+            400,
+            "BadRequest",
+            query={"watch": "1", "timeoutSeconds": text},
+        )
+        for name, text in NO_NUMBERS.items()
+    ],
+    *[
+        Bad(
+            f"a grace period {name}",
+            "DELETE",
+            "there",
+            None,
+            400,
+            "BadRequest",
+            query={"gracePeriodSeconds": text},
+        )
+        for name, text in NO_NUMBERS.items()
+    ],
     _get("a bad version", 400, "BadRequest", resourceVersion="abc"),
     _get("a bad match", 422, "Invalid", resourceVersion="1", resourceVersionMatch="Maybe"),
     _get("a match without a version", 422, "Invalid", resourceVersionMatch="Exact"),
@@ -178,6 +250,12 @@ TABLE = [
     _post("a long manager", configmap("b"), 422, "Invalid", fieldManager="x" * 200),
     _post("unknown fields, strictly", {**configmap("b"), "x": 1}, 400, "BadRequest", fieldValidation="Strict"),
     _path("delete options cut short", "DELETE", "there", 400, "BadRequest", b"{"),
+    _path("delete options that are a list", "DELETE", "there", 400, "BadRequest", b"[]"),
+    _path("a word for a grace period", "DELETE", "there", 400, "BadRequest", {"gracePeriodSeconds": "x"}),
+    _path("a grace period beyond 64 bits", "DELETE", "there", 400, "BadRequest", {"gracePeriodSeconds": 1 << 63}),
+    Bad(
+        "delete options as text", "DELETE", "there", b"{}", 415, "UnsupportedMediaType", content_type="text/plain"
+    ),
     _path(
         "delete options of another kind", "DELETE", "there", 400, "BadRequest", {"kind": "Pod", "apiVersion": "v1"}
     ),

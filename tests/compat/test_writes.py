@@ -344,3 +344,75 @@ def test_custom_resources_count_generations_too(server: Server, ns: str) -> None
     status = server.merge(f"{path}/c/status", {"status": {"ready": True}, "spec": {"n": 3}})
     assert (status["status"], status["spec"]["n"], status["metadata"]["generation"]) == ({"ready": True}, 2, 2)
     server.kubectl("delete", "crd", "counters.writes.example")
+
+
+DOUBLED = """
+{"apiVersion":"apps/v1","kind":"Deployment",
+ "metadata":{"name":"d","strange":1,"labels":{"a":"1","a":"2"}},
+ "spec":{%s,
+  "selector":{"matchLabels":{"app":"x"}},
+  "template":{"metadata":{"labels":{"app":"x"}},"spec":{"containers":[{"name":"n","name":"m","image":"i","odd":{"b":1,"b":2}}]}}},
+ "last":1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ('"no":1,"replicas":2,"replicas":3', ('unknown field "spec.no"', 'duplicate field "spec.replicas"')),
+        ('"replicas":2,"replicas":3,"no":1', ('duplicate field "spec.replicas"', 'unknown field "spec.no"')),
+        ('"replicas":2,"no":1,"replicas":3', ('unknown field "spec.no"', 'duplicate field "spec.replicas"')),
+        ('"no":1,"no":2', ('unknown field "spec.no"',)),
+    ],
+)
+def test_complaints_come_in_the_order_of_the_text(
+    server: Server, ns: str, part: str, told: tuple[str, ...]
+) -> None:
+    path = f"/apis/apps/v1/namespaces/{ns}/deployments"
+    answer = server.http("POST", path, (DOUBLED % part).encode(), query={"fieldValidation": "Strict"})
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+    expected = (
+        'unknown field "metadata.strange"',
+        'duplicate field "metadata.labels.a"',
+        *told,
+        'duplicate field "spec.template.spec.containers[0].name"',
+        'unknown field "spec.template.spec.containers[0].odd"',
+        'unknown field "last"',
+    )
+    assert answer.json["message"].partition("strict decoding error: ")[2] == ", ".join(expected)
+
+
+def test_doubled_keys_of_yaml_are_told_with_their_lines(server: Server, ns: str) -> None:
+    text = b"metadata: {name: c}\ndata:\n  a: x\n  a: z\nodd: 1\n"
+    path = f"/api/v1/namespaces/{ns}/configmaps"
+    query = {"fieldValidation": "Strict"}
+    answer = server.http("POST", path, text, query=query, content_type="application/yaml")
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+    assert 'line 4: key "a" already set in map, unknown field "odd"' in answer.json["message"]
+
+
+def test_values_that_only_yaml_has(server: Server, ns: str) -> None:
+    """A date, a binary, a time of day and a number beyond all bounds are text, as everywhere in Kubernetes."""
+    long = "9" * 5000
+    text = f"""
+metadata: {{name: c}}
+data:
+  date: 2001-01-01
+  nonsense: 2001-13-45
+  time: 8080:80
+  binary: !!binary aGk=
+  long: {long}
+  1: one
+  true: two
+"""
+    path = f"/api/v1/namespaces/{ns}/configmaps"
+    made = server.http("POST", path, text.encode(), content_type="application/yaml").expect(201)
+    assert made["data"] == {
+        "date": "2001-01-01",
+        "nonsense": "2001-13-45",
+        "time": "8080:80",
+        "binary": "hi",
+        "long": long,
+        "1": "one",
+        "true": "two",
+    }

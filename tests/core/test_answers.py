@@ -29,7 +29,6 @@ NONSENSE: list[tuple[str, Any]] = [
     ("headroom", 1.5),
     ("pre_predicate", "no"),
     ("predicate", False),
-    ("predicate", Refusal(QUEUE_LIMIT, Nothing())),
     ("mask", None),
     ("mask", [True]),
     ("mask", np.ones(7, dtype=bool)),

@@ -255,8 +255,7 @@ def written(patch: Patch | None, old: PodGroup) -> PodGroup:
 @pytest.mark.parametrize(("pods", "told"), [(0, "10/10"), (3, "10/10"), (12, "10/12")])
 def test_of_how_many_tasks_a_gang_lacks_some(pods: int, told: str) -> None:
     made, old = gang(*[P] * pods, minimum=10), group("g", minMember=10)
-    verdict = Verdict(refuse(GANG, placed=0, need=10, cause=refuse(NO_NODES)))
-    new = written(group_patch(old, made, verdict, "c", NOW), old)
+    new = written(group_patch(old, made, Verdict(refuse(GANG, 0, 10, refuse(NO_NODES))), "c", NOW), old)
     (found,) = new.status.conditions or []
     assert found.message.startswith(f"{told} tasks in gang unschedulable: ")
 

@@ -118,8 +118,8 @@ def test_a_gang_that_does_not_fit_starts_nothing() -> None:
     assert all(not pod["spec"].get("nodeName") for pod in cluster.objects(PODS))
     status = cluster.objects(PODGROUPS)[0]["status"]
     assert status["phase"] == "Pending"
-    told = "it needs at least 4 nvidia.com/gpu, and the cluster has 3 in all: it can never start"
-    assert told in status["conditions"][0]["message"]
+    sentence = "it needs at least 4 nvidia.com/gpu, and the cluster has 3 in all: it can never start"
+    assert sentence in status["conditions"][0]["message"]
 
 
 def test_a_teams_job_counts_in_its_queue() -> None:

@@ -13,7 +13,7 @@ from podium.embedded.identities import CountedIdentities
 from podium.embedded.kinds import builtin_kinds
 from podium.embedded.log import MemoryLog
 from podium.embedded.registry import Registry
-from podium.embedded.store import Store
+from podium.embedded.store import Log, Store
 from podium.kube.admission import Hook
 from podium.kube.resources import Resource
 from podium.kube.transport import JSON, Request, Response
@@ -24,9 +24,9 @@ Document = dict[str, Any]
 class Server:
     """Sends requests and reads answers."""
 
-    def __init__(self, hooks: tuple[Hook, ...] = ()) -> None:
+    def __init__(self, hooks: tuple[Hook, ...] = (), log: Log | None = None) -> None:
         self.now = 1_800_000_000.0
-        self.store = Store(MemoryLog())
+        self.store = Store(log or MemoryLog())
         self.api = Api(self.store, Registry(builtin_kinds()), lambda: self.now, CountedIdentities(), hooks)
         bootstrap(self.api.objects, 6443)
 

@@ -1,8 +1,9 @@
-"""kill -9 in the middle of thousands of creates: what was acknowledged is there afterwards, and nothing twice."""
+"""kill -9 in the middle of thousands of creates: what was acknowledged or seen is there afterwards, and once."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from podium.errors import PodiumError
@@ -17,6 +19,7 @@ from podium.kube.client import Client
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
 from podium.kube.resources import CONFIGMAPS
+from podium.kube.transport import Request
 from tests.up import podium_up
 
 CREATES = 5_000
@@ -24,14 +27,29 @@ CLIENTS = 64
 KILLS = 20 if os.environ.get("PODIUM_SOAK") else 3
 
 
+async def watch_until_killed(transport: HttpTransport, batch: str, seen: dict[str, str]) -> None:
+    """Name and UID of all that a watcher sees."""
+    query = (("watch", "true"), ("labelSelector", f"batch={batch}"))
+    with contextlib.suppress(PodiumError):
+        async with transport.stream(Request("GET", CONFIGMAPS.path("default"), query=query)) as stream:
+            async for line in stream.lines():
+                metadata = msgspec.json.decode(line)["object"]["metadata"]
+                seen[metadata["name"]] = metadata["uid"]
+
+
 async def create_until_killed(
     directory: Path, process: subprocess.Popen[bytes], batch: str, after: int
 ) -> dict[str, str]:
-    """Creates as fast as it can and kills the server after `after` answers.  Name and UID of all that came."""
+    """Creates as fast as it can and kills the server after `after` answers.
+
+    Name and UID of all that anybody was told of: in an answer, or by a watch.
+    """
     transport = HttpTransport(resolve(directory / "kubeconfig"), width=CLIENTS)
     client = Client(transport)
     numbers = iter(range(CREATES))
     answered: dict[str, str] = {}
+    seen: dict[str, str] = {}
+    watching = asyncio.create_task(watch_until_killed(transport, batch, seen))
 
     async def work() -> None:
         for number in numbers:
@@ -45,8 +63,11 @@ async def create_until_killed(
                 os.kill(process.pid, signal.SIGKILL)
 
     await asyncio.gather(*(work() for _ in range(CLIENTS)))
+    async with asyncio.timeout(20):
+        await watching
     await transport.close()
-    return answered
+    assert seen
+    return seen | answered
 
 
 async def kept(directory: Path, batch: str) -> list[tuple[str, str, str]]:

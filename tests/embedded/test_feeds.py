@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.kube.resources import CONFIGMAPS
-from podium.kube.transport import MERGE_PATCH
+from podium.embedded.feeds import Watch
+from podium.embedded.store import Record
+from podium.kube.resources import CONFIGMAPS, Resource
+from podium.kube.transport import MERGE_PATCH, Request
 from tests.embedded.server import Server, config_map
 
 MAPS = CONFIGMAPS.path("default")
@@ -53,6 +58,69 @@ def test_every_watcher_is_told_everything_whoever_reads_beside_it(steps: list[st
             pass
         wanted = [write for write in written if path == EVERYWHERE or write[0] == "default"]
         assert told[index] == wanted
+
+
+class SlowLog:
+    """A log whose writes are on the disk when the test says so."""
+
+    keeps = True
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def append(self, resource: Resource, record: Record, deleted: bool) -> int:
+        self.last += 1
+        return self.last
+
+
+@given(st.lists(st.one_of(st.sampled_from(["write", "elsewhere", "commit"]), st.integers(0, 3)), max_size=60))
+def test_watchers_outside_are_shown_what_is_durable_and_woken_when_there_is_more(steps: list[str | int]) -> None:
+    log = SlowLog()
+    server = Server(log=log)
+    server.create(CONFIGMAPS, config_map("a"))
+    server.store.made_durable(log.last)
+    start = str(server.store.version)
+    feeds = [server.api.handle(request(start, more)) for more in ((), (), (("labelSelector", "n"),), ())]
+    told: list[list[int]] = [[] for _ in feeds]
+    ready = [False] * len(feeds)
+    for index, feed in enumerate(feeds):
+        assert isinstance(feed, Watch)
+        if index < 3:  # the last one is within the process
+            feed.hold_back()
+        feed.on_ready(partial(ready.__setitem__, index, True))
+
+    def read(index: int) -> None:
+        feed = feeds[index]
+        assert isinstance(feed, Watch)
+        ready[index] = False
+        lines = feed.take().splitlines()
+        told[index] += [int(msgspec.json.decode(line)["object"]["metadata"]["resourceVersion"]) for line in lines]
+        limit = server.store.durable if index < 3 else server.store.version
+        assert all(version <= limit for version in told[index])
+
+    written: list[int] = []
+    committed = log.last
+    for number, step in enumerate(steps):
+        if step == "commit":
+            committed = min(log.last, committed + 2)  # a part of what there is
+            server.store.made_durable(committed)
+        elif isinstance(step, str):
+            namespace = "default" if step == "write" else "kube-system"
+            change = {"metadata": {"name": f"c{number}", "labels": {"n": ""}}}
+            made = server.create(CONFIGMAPS, change, namespace)
+            if namespace == "default":
+                written.append(int(made["metadata"]["resourceVersion"]))
+        else:
+            read(step)
+    server.store.made_durable(log.last)
+    for index in range(len(feeds)):
+        if ready[index]:  # who is not woken must have everything
+            read(index)
+        assert told[index] == written
+
+
+def request(version: str, more: tuple[tuple[str, str], ...]) -> Request:
+    return Request("GET", MAPS, (("watch", "true"), ("resourceVersion", version), *more))
 
 
 def test_watchers_at_the_same_position_are_given_the_same_bytes() -> None:

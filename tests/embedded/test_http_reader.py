@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.embedded.access import gate_for
-from podium.embedded.http_reader import MAX_BODY, Incoming, Reader
+from podium.embedded.http_reader import MAX_BODY, MAX_HEAD, Incoming, Reader
 
 GATE = gate_for("secret", 6443)
 HEAD = b"Host: localhost\r\nAuthorization: Bearer secret\r\n"
@@ -96,3 +97,45 @@ def test_the_absolute_form_of_a_target() -> None:
     sink = read([b"GET http://localhost/api/v1?x=1 HTTP/1.1\r\n" + HEAD + b"\r\n"])
     assert sink.incoming[0].request.path == "/api/v1"
     assert sink.incoming[0].request.query == (("x", "1"),)
+
+
+@given(st.lists(st.integers(0, 60_000), max_size=6), st.integers(1, 55_000))
+def test_a_large_head_may_come_in_pieces(places: list[int], size: int) -> None:
+    head = b"GET /large HTTP/1.1\r\n" + HEAD + b"X-Large: " + b"x" * size + b"\r\n\r\n"
+    sink = read(cut(head, [min(place, len(head)) for place in places]))
+    assert [each.refused for each in sink.incoming] == [None]
+
+
+def test_requests_behind_the_end_of_a_head_are_not_part_of_it() -> None:
+    request = b"GET /api/v1/pods HTTP/1.1\r\n" + HEAD + b"\r\n"
+    sink = read([request[:40], request[40:] + request * 1999])
+    assert [each.refused for each in sink.incoming] == [None] * 2000
+
+
+def test_a_body_behind_the_end_of_a_head_is_not_part_of_it() -> None:
+    request = b"POST /api/v1/pods HTTP/1.1\r\n" + HEAD + b"Content-Length: 200000\r\n\r\n"
+    sink = read([request[:-2], request[-2:] + b"x" * 200_000])
+    assert [each.refused for each in sink.incoming] == [None]
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (b"GET /" + b"x" * 10, b"x" * 1000),
+        (b"GET /x HTTP/1.1\r\nX-Endless: ", b"x" * 1000),
+        (b"GET /x HTTP/1.1\r\n", b"X-Many: x\r\n" * 100),
+        (b"PUT /x HTTP/1.1\r\n" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-Trailer: ", b"x" * 1000),
+        (b"PUT /x HTTP/1.1\r\n" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X-Many: x\r\n" * 100),
+    ],
+)
+def test_what_has_no_end_is_not_collected_for_ever(start: bytes, piece: bytes) -> None:
+    sink = Collected()
+    reader = Reader(GATE, sink)
+    reader.feed(start)
+    taken = 0
+    while not reader.broken:
+        reader.feed(piece)
+        taken += len(piece)
+        assert taken < MAX_HEAD + 2 * len(piece)
+    assert sink.incoming[-1].refused is not None
+    assert sink.incoming[-1].refused.code == 431

@@ -25,6 +25,7 @@ class FakeLog:
     """Entries become durable when the test says so."""
 
     def __init__(self) -> None:
+        self.last = 0
         self.durable = 0
         self.broken: Exception | None = None
         self._changed = asyncio.Event()
@@ -57,6 +58,7 @@ class FakeFeed:
         self.timeout = timeout
         self.finished = False
         self.closed = False
+        self.outside = False
         self.takes = 0
         self.taken_bytes = 0
         self._data = bytearray()
@@ -72,6 +74,9 @@ class FakeFeed:
         self.finished = True
         if self._ready is not None:
             self._ready()
+
+    def hold_back(self) -> None:
+        self.outside = True
 
     def on_ready(self, callback: Callable[[], None]) -> None:
         self._ready = callback
@@ -93,7 +98,8 @@ class FakeFeed:
 class FakeApi:
     """Answers by path; keeps what it was asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: FakeLog) -> None:
+        self.log = log
         self.requests: list[Request] = []
         self.feeds: list[FakeFeed] = []
         self.feed_timeout = 60.0
@@ -108,6 +114,7 @@ class FakeApi:
                 return feed
             case "/write":
                 self.entries += 1
+                self.log.last = self.entries
                 return Held(Response(201, b"%d" % self.entries), self.entries)
             case "/large":
                 return Response(200, b"x" * (20 << 20))
@@ -178,8 +185,8 @@ class Setup:
     """A running server, its parts and new clients of it."""
 
     def __init__(self, identity: Identity, limits: Limits) -> None:
-        self.api = FakeApi()
         self.log = FakeLog()
+        self.api = FakeApi(self.log)
         sock = listen(0)
         self.port: int = sock.getsockname()[1]
         self.counted: list[tuple[str, int]] = []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 
 from podium.embedded.jsonpath import PathError, compile_path
+from podium.embedded.registry import Column
+from podium.embedded.tables import custom_printer
 
 DOCUMENT = {
     "spec": {
@@ -98,3 +101,33 @@ def test_values_of_different_types_spoil_the_path() -> None:
     with pytest.raises(PathError):
         path.find(document)
     assert path.first(document) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".list[0:2:0]",
+        f".list[{'9' * 5000}]",
+        f".list[{'9' * 4000}:]",
+        f".list[{'9' * 5000}:]",
+        ".a" * 5000,
+        ".list[?(@.a==1e999)]",
+        ".list[²]",
+    ],
+)
+def test_paths_that_no_document_has(text: str) -> None:
+    with contextlib.suppress(PathError):
+        assert compile_path(text).first({"list": [1, 2, {"a": 1}]}) is None
+
+
+def test_a_part_that_many_ways_lead_to_is_taken_once() -> None:
+    deep: dict[str, object] = {"a": 1}
+    for _ in range(150):
+        deep = {"a": deep}
+    assert compile_path("..a" * 40).first(deep) is not None
+
+
+def test_objects_of_an_unreadable_column_are_printed_without_it() -> None:
+    for path in ("..", ".list[", ".list" + "[?(@.l" * 500 + ")]" * 500):
+        printer = custom_printer((Column("A", "string", path),))
+        assert [heading.name for heading in printer.headings] == ["Name", "Age"]

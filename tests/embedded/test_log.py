@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from podium.embedded.commits import LastCommit
 from podium.embedded.log import GATHER_SECONDS, VERSION_GAP, SqliteLog
 from podium.errors import StorageError
 from podium.kube.resources import CONFIGMAPS, PODS
@@ -188,3 +190,111 @@ async def test_a_full_disk_is_told_to_everybody_who_waits(tmp_path: Path, monkey
         await log.wait(store.last_entry)
     assert len(told) == 1
     log.close()
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), MemoryError(), RuntimeError("a bug")])
+async def test_whatever_the_writer_meets_is_told_to_everybody_who_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    log = SqliteLog(tmp_path / "state.db")
+    store = log.restore()
+    told: list[StorageError] = []
+    log.on_failure = told.append
+
+    def fail(batch: object) -> None:
+        raise error
+
+    monkeypatch.setattr(log, "_commit", fail)
+    store.put(CONFIGMAPS, document("a"), None)
+    with pytest.raises(StorageError, match="cannot be written: "):
+        await asyncio.wait_for(log.wait(store.last_entry), 10)
+    store.put(CONFIGMAPS, document("b"), None)
+    with pytest.raises(StorageError):
+        await asyncio.wait_for(log.wait(store.last_entry), 10)
+    assert len(told) == 1
+    log.close()
+
+
+async def test_a_failure_is_told_though_nobody_waits_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = SqliteLog(tmp_path / "state.db")
+    store = log.restore()
+    told = asyncio.Event()
+    log.on_failure = lambda error: told.set()
+
+    def fail(batch: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(log, "_commit", fail)
+    store.put(CONFIGMAPS, document("a"), None)
+    await asyncio.wait_for(told.wait(), 10)
+    log.close()
+
+
+def test_a_file_without_checksums_is_taken_over_and_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "state.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(FIRST_SCHEMA)
+    for number in range(300):
+        encoded = msgspec.json.encode(document(f"c{number}", data={"pad": "x" * number}))
+        connection.execute("INSERT INTO objects VALUES (?, ?, ?)", (number + 1, 1, encoded))
+    connection.execute("INSERT INTO resources VALUES (1, ?)", (msgspec.json.encode(CONFIGMAPS),))
+    connection.execute("UPDATE meta SET value = 4321")
+    connection.close()
+    log = SqliteLog(path)
+    store = log.restore()
+    assert store.version == 4321 + VERSION_GAP
+    assert len(list(store.scan(CONFIGMAPS))) == 300
+    store.put(CONFIGMAPS, document("new"), None)
+    log.close()
+    assert caplog.text.count("was written by a podium without checksums and has them from now on") == 1
+    caplog.clear()
+    assert len(state(SqliteLog(path))) == 301
+    assert not caplog.records
+    data = bytearray(path.read_bytes())
+    place = data.index(b"x" * 200) + 100
+    data[place] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(StorageError, match=r"damaged \(the checksum of object \d+ does not match\)"):
+        SqliteLog(path).restore()
+
+
+async def test_the_record_of_the_last_commit_comes_to_the_disk_in_a_while(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "state.db")
+    store = log.restore()
+    store.put(CONFIGMAPS, document("a"), None)
+    await log.wait(store.last_entry)
+    assert log._record.read() == LastCommit(1, store.version, log._head.chain)
+    async with asyncio.timeout(10):
+        while log._record.dirty:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    log.close()
+
+
+def test_a_damaged_record_of_the_last_commit_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "state.db"
+    log = SqliteLog(path)
+    log.restore().put(CONFIGMAPS, document("a"), None)
+    log.close()
+    record = path.with_name("state.db-commit")
+    for content in (b"", b"\xff" * 60, record.read_bytes().replace(b"1 ", b"2 ", 1), b"no record at all\n"):
+        record.write_bytes(content)
+        assert len(state(SqliteLog(path))) == 1
+        assert "state.db-commit is damaged" in caplog.text
+        caplog.clear()
+
+
+FIRST_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE resources (id INTEGER PRIMARY KEY, resource BLOB NOT NULL);
+CREATE TABLE objects (
+    id INTEGER PRIMARY KEY,
+    resource INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+INSERT INTO meta VALUES ('version', 1);
+PRAGMA application_id = 0x706F6469;
+PRAGMA user_version = 1;
+PRAGMA journal_mode = WAL;
+"""

@@ -426,6 +426,30 @@ def test_who_does_not_obey_in_time_is_killed(world: World) -> None:
     assert world.status()["phase"] == "Failed"
 
 
+def test_a_hook_that_sleeps_comes_before_the_signal(world: World) -> None:
+    hook = {"preStop": {"sleep": {"seconds": 7}}}
+    world.pod(containers=[{"name": "main", "image": "app:1", "lifecycle": hook}])
+    world.settle()
+    world.delete("pod")
+    world.pass_seconds(6)
+    assert "running" in container(world.status())["state"]
+    world.pass_seconds(1)
+    assert not world.exists("pod")
+
+
+@pytest.mark.parametrize(("own", "given", "stays"), [(0, 60, 60), (30, 45, 15), (None, 31, 1), (30, 30, 0)])
+def test_a_longer_grace_period_than_its_own_is_used(world: World, own: int | None, given: int, stays: int) -> None:
+    world.pod(terminationGracePeriodSeconds=own)
+    world.settle()
+    world.delete("pod", grace=given)
+    if stays:
+        world.pass_seconds(stays - 1)
+        assert world.get(PODS, "pod")["metadata"]["generation"] == 2
+        assert "running" in container(world.status())["state"]
+    world.pass_seconds(1)
+    assert not world.exists("pod")
+
+
 def test_a_second_delete_can_hurry(world: World) -> None:
     world.pod(annotations=script(termination_seconds=100))
     world.settle()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 
+import msgspec
 import pytest
 
 from podium.embedded.nodes.addresses import Lent, Ranges, node_address, pod_range
+from podium.embedded.nodes.foreign import ForeignNodes
 from podium.embedded.nodes.kubelets import simulated_kubelets
-from podium.embedded.nodes.node_status import marked_nodes
+from podium.embedded.nodes.node_status import marked_nodes, unless_foreign
 from podium.embedded.nodes.shapes import Shape
 from podium.kube.changes import Create
 from podium.kube.resources import LEASES, NODES, PODS
-from podium.kube.transport import Request
+from podium.kube.transport import MERGE_PATCH, Request
 from tests.embedded.server import Document
 from tests.embedded.world import World, condition
 
@@ -102,6 +104,64 @@ def test_only_the_marked_nodes_are_driven() -> None:
     assert "conditions" not in world.get(NODES, "real")["status"]
     assert world.status("a")["phase"] == "Pending"
     assert world.status("b")["phase"] == "Running"
+
+
+@pytest.mark.parametrize("where", ["labels", "annotations"])
+def test_a_node_may_be_left_to_somebody_else(where: str) -> None:
+    world = World(lambda: simulated_kubelets(heartbeat=True))
+    make_node(world, "theirs", metadata={"name": "theirs", where: {"podium.dev/simulated": "false"}})
+    make_node(world, "ours")
+    world.pod("a", node="theirs")
+    world.pod("b", node="ours")
+    world.settle()
+    assert "conditions" not in world.get(NODES, "theirs").get("status", {})
+    leases = world.request(Request("GET", LEASES.path("kube-node-lease")))["items"]
+    assert [lease["metadata"]["name"] for lease in leases] == ["ours"]
+    assert world.status("a")["phase"] == "Pending"
+    assert world.status("b")["phase"] == "Running"
+    world.patch(NODES, "theirs", {"metadata": {where: None}})
+    world.settle()
+    assert world.status("a")["phase"] == "Running", "without the mark it is ours again"
+
+
+def test_a_foreign_node_that_falls_silent_is_taken_for_lost() -> None:
+    world = World(lambda: [*simulated_kubelets(), ForeignNodes(unless_foreign)])
+    mark = {"annotations": {"podium.dev/simulated": "false"}}
+    for name in ("leased", "beating", "mute"):
+        make_node(world, name, metadata={"name": name, **mark})
+    make_node(world, "ours")
+
+    def say(name: str, at: str) -> None:
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": at}
+        world.patch(NODES, name, {"status": {"conditions": [ready]}}, "status")
+
+    say("leased", "2026-01-01T00:00:00Z")
+    lease = {"metadata": {"name": "leased", "namespace": "kube-node-lease"}, "spec": {"holderIdentity": "leased"}}
+    world.create(LEASES.path("kube-node-lease"), {"apiVersion": LEASES.api_version, "kind": "Lease", **lease})
+    for turn in range(12):
+        say("beating", f"2026-01-01T00:{turn:02d}:00Z")
+        renewal = {"spec": {"renewTime": f"2026-01-01T00:{turn:02d}:00.000000Z"}}
+        path = LEASES.path("kube-node-lease", "leased")
+        body = msgspec.json.encode(renewal)
+        world.request(Request("PATCH", path, body=body, content_type=MERGE_PATCH))
+        world.pass_seconds(10)
+
+    def ready(name: str) -> tuple[str, str]:
+        found = condition(world.get(NODES, name)["status"], "Ready")
+        return found["status"], found["reason"]
+
+    assert ready("leased") == ready("beating") == ready("ours") == ("True", "KubeletReady")
+    assert ready("mute") == ("Unknown", "NodeStatusNeverUpdated")
+    world.pass_seconds(60)
+    assert ready("leased") == ready("beating") == ("Unknown", "NodeStatusUnknown")
+    assert ready("mute") == ("Unknown", "NodeStatusNeverUpdated")
+    assert ready("ours") == ("True", "KubeletReady")
+    writes = len(world.writes)
+    world.pass_seconds(600)
+    assert world.writes[writes:] == [], "it is said once"
+    say("beating", "2026-01-01T01:00:00Z")
+    world.pass_seconds(40)
+    assert ready("beating") == ("True", "KubeletReady")
 
 
 def test_a_pod_bound_to_no_node_waits_for_it(world: World) -> None:

@@ -53,6 +53,50 @@ def test_a_trimmed_history_knows_what_it_no_longer_knows(monkeypatch: pytest.Mon
     assert bucket.end == 200
 
 
+def kept(store: Store) -> int:
+    """The bytes that are there because of the history alone."""
+    bucket = store.bucket(CONFIGMAPS)
+    live = {id(record.data) for record in bucket.objects.values()}
+    found = {}
+    for write in bucket.history:
+        for record in (write.old, write.new):
+            if record is not None and id(record.data) not in live:
+                found[id(record.data)] = len(record.data)
+    return sum(found.values())
+
+
+def test_a_history_of_large_objects_is_bounded_in_bytes() -> None:
+    store = Store(MemoryLog())
+    large = "x" * 900_000
+    record = store.put(CONFIGMAPS, document("large", data={"text": large}), None)
+    for number in range(300):
+        record = store.put(CONFIGMAPS, document("large", data={"text": large, "n": str(number)}), record)
+        assert kept(store) <= store_module.HISTORY_BYTES
+    bucket = store.bucket(CONFIGMAPS)
+    assert kept(store) > store_module.HISTORY_BYTES // 3
+    assert bucket.position_after(bucket.oldest) == bucket.trimmed
+    assert bucket.end == 301
+
+
+def test_what_large_objects_were_before_counts_as_well() -> None:
+    """Each object is changed once: what history keeps is what they were."""
+    store = Store(MemoryLog())
+    large = "x" * 900_000
+    records = [store.put(CONFIGMAPS, document(f"c{n}", data={"text": large}), None) for n in range(100)]
+    for record in records:
+        store.remove(CONFIGMAPS, record, record.document())
+        assert kept(store) <= store_module.HISTORY_BYTES
+
+
+def test_a_history_of_small_changes_is_bounded_in_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "HISTORY_ENTRIES", 1000)
+    store = Store(MemoryLog())
+    record = store.put(CONFIGMAPS, document("c"), None)
+    for number in range(5000):
+        record = store.put(CONFIGMAPS, document("c", data={"n": str(number)}), record)
+    assert 500 <= len(store.bucket(CONFIGMAPS).history) <= 1000
+
+
 def test_watches_of_an_earlier_life_are_too_old() -> None:
     store = Store(MemoryLog(), first_version=500)
     assert store.bucket(CONFIGMAPS).position_after(499) is None

@@ -377,7 +377,12 @@ def test_small_kinds(resource: Resource, parts: Document, expected: Document) ->
 
 
 def test_custom_resource_definitions() -> None:
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"default": None}}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"default": {"a": None}}},
+    }
     document = defaulted(
         r.CUSTOMRESOURCEDEFINITIONS,
         spec={"names": {"plural": "foos", "kind": "Foo"}, "versions": [version]},
@@ -385,7 +390,7 @@ def test_custom_resource_definitions() -> None:
     )
     assert document["spec"]["names"] == {"plural": "foos", "kind": "Foo", "singular": "foo", "listKind": "FooList"}
     assert document["spec"]["conversion"] == {"strategy": "None"}
-    assert document["spec"]["versions"][0]["schema"] == {"openAPIV3Schema": {"default": None}}
+    assert document["spec"]["versions"][0]["schema"] == {"openAPIV3Schema": {"default": {"a": None}}}
     assert document["status"] == {"storedVersions": ["v1"]}
 
 

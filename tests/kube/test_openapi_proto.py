@@ -257,7 +257,7 @@ def test_a_custom_resource_that_keeps_everything() -> None:
     whole = structural.parse({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
     found = definitions(swagger_document([(FOO, whole)]))["com.example.v1.Foo"]
     assert found == {
-        "x-kubernetes-preserve-unknown-fields": True,
+        "type": "object",
         GVK: [{"group": "example.com", "version": "v1", "kind": "Foo"}],
     }
 

@@ -49,8 +49,6 @@ def test_every_field_of_every_built_in_type_has_a_number() -> None:
         return found
 
     for group, text in TABLES:
-        if group == "apiextensions":
-            continue  # definitions are sent as JSON
         for block in re.split(r"\n(?=\S)", text.strip("\n")):
             head, *lines = block.splitlines()
             told = {match[1] for line in lines if (match := re.match(r"  (\S+?)!?\s", line))}
@@ -71,6 +69,27 @@ def test_an_unknown_kind_is_named() -> None:
     type_meta = b"\x0a\x05x.y/z\x12\x05Thing"
     with pytest.raises(ProtobufError, match='no kind "Thing"'):
         decode_object(b"k8s\x00\x0a" + bytes([len(type_meta)]) + type_meta)
+
+
+def test_a_message_that_nests_for_ever_is_refused() -> None:
+    schema = b""
+    for _ in range(3000):  # JSONSchemaProps.not, in itself
+        schema = b"\xe2\x01" + _length(schema) + schema
+    for field in (b"\x0a", b"\x22", b"\x3a", b"\x12"):  # openAPIV3Schema, schema, versions, spec
+        schema = field + _length(schema) + schema
+    type_meta = b"\x0a\x17apiextensions.k8s.io/v1\x12\x18CustomResourceDefinition"
+    body = b"k8s\x00\x0a" + _length(type_meta) + type_meta + b"\x12" + _length(schema) + schema
+    with pytest.raises(ProtobufError, match="exceeded max depth"):
+        decode_object(body)
+
+
+def _length(data: bytes) -> bytes:
+    """How many bytes follow, as protobuf says it."""
+    left, said = len(data), []
+    while left > 0x7F:
+        said.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*said, left])
 
 
 @given(st.sampled_from(CASES), st.data())

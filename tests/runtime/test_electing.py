@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -174,6 +175,30 @@ def test_a_process_that_was_not_buried_yet_is_dead() -> None:
         time.sleep(0.02)
     assert process.wait() == 0
     assert is_dead(identity)
+
+
+_HIDING = """
+import os, subprocess, sys
+subprocess.run(["mount", "-t", "proc", "-o", "hidepid=2", "proc", "/proc"], check=True)
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+assert not os.path.exists(f"/proc/{sys.argv[2]}")
+# What was imported before the rights were given up still works.
+print(is_dead(sys.argv[1]), is_dead(sys.argv[1].replace(f"_{sys.argv[2]}_", "_4194305_")))
+"""
+
+
+def test_a_living_process_that_proc_hides_is_not_dead() -> None:
+    """As where /proc is mounted with hidepid, and the two processes are different users'."""
+    code = "from podium.runtime.identity import is_dead, process_identity; process_identity()\n" + _HIDING
+    command = ["unshare", "--mount", sys.executable, "-c", code, process_identity(), str(os.getpid())]
+    try:
+        probe = subprocess.run(["unshare", "--mount", "mount", "-t", "proc", "proc", "/proc"], capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("there is no unshare here")
+    if probe.returncode:
+        pytest.skip("only root can mount a /proc that hides processes")
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.stdout.split() == ["False", "True"], found.stderr
 
 
 @pytest.mark.parametrize(

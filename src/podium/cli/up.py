@@ -30,6 +30,14 @@ DEFAULT_PORT = 6443
 )
 @click.option("--gpus-per-node", type=WholeNumber(min=0), default=0, metavar="G", help="GPUs of each of N nodes.")
 @click.option(
+    "--simulate-nodes",
+    type=click.Choice(["all", "own"]),
+    default="all",
+    show_default=True,
+    help="Whose kubelet podium plays: that of all nodes, or of those of --nodes and --nodes-file only.  "
+    'The annotation podium.dev/simulated: "true" or "false" on a Node says otherwise for that one.',
+)
+@click.option(
     "--port",
     type=WholeNumber(0, 65535),
     default=DEFAULT_PORT,
@@ -51,6 +59,7 @@ def up(
     nodes: int | None,
     nodes_file: Path | None,
     gpus_per_node: int,
+    simulate_nodes: str,
     port: int,
     config: Path | None,
     data_dir: Path | None,
@@ -86,7 +95,12 @@ def up(
     set_up_logging(verbose)
     configuration = Configuration(config, alone=True)
     settings = cluster_settings(
-        configuration, port=port, nodes=tuple(shapes), data_dir=data_dir, in_memory=in_memory
+        configuration,
+        port=port,
+        nodes=tuple(shapes),
+        only_own_nodes=simulate_nodes == "own",
+        data_dir=data_dir,
+        in_memory=in_memory,
     )
 
     async def work(cluster: EmbeddedCluster, stop: asyncio.Event) -> int:

@@ -21,7 +21,7 @@ from podium.embedded.objects import Identities, Objects
 from podium.embedded.podlogs import read_log
 from podium.embedded.reading import list_bytes, list_page, too_large
 from podium.embedded.registry import Kind, Registry
-from podium.embedded.routing import Target, resolve
+from podium.embedded.routing import TO_PROCESSES, Target, resolve
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
 from podium.kube import status
@@ -80,6 +80,9 @@ class Api:
     def _dispatch(self, target: Target, request: Request) -> Reply:
         if target.subresource:
             handler = _SUBRESOURCES.get((target.subresource, request.method))
+            if handler is None and target.subresource in TO_PROCESSES.get(target.kind.resource, ()):
+                self.objects.require(target.kind, target.namespace, target.name)
+                raise subresources.no_process(target.kind, target.name, target.subresource)
         elif target.name:
             handler = _OBJECT.get(request.method)
         else:
@@ -108,6 +111,7 @@ class Api:
         if target.kind.custom:
             self._custom.refuse_late(target.kind, (document.get("metadata") or {}).get("name", ""))
         record = self.objects.create(target.kind, target.namespace, document, dry_run=dry_run)
+        warnings += strategies.WITHOUT_EFFECT.get(target.kind.resource, ())
         return self._written(target.kind, record, request, warnings, code=201)
 
     def _delete_collection(self, target: Target, request: Request) -> Reply:
@@ -122,9 +126,9 @@ class Api:
 
     def _get(self, target: Target, request: Request) -> Reply:
         record = self.objects.require(target.kind, target.namespace, target.name)
-        version = request.param("resourceVersion")
-        if version.isdigit() and int(version) > self.store.version:
-            raise too_large(int(version), self.store.version)
+        version = options.version(request)
+        if version > self.store.version:
+            raise too_large(version, self.store.version)
         return Response(200, rendering.item(request, target.kind, record, self.clock()))
 
     def _replace(self, target: Target, request: Request) -> Reply:
@@ -166,7 +170,7 @@ class Api:
     # --- subresources ----------------------------------------------------------------------------------------
 
     def _bind(self, target: Target, request: Request) -> Reply:
-        binding = decoding.decode_body(request, what="Binding")
+        binding = decoding.decode_options(request, "Binding", "Binding")
         subresources.bind(
             self.objects,
             (target.namespace, target.name),
@@ -176,7 +180,7 @@ class Api:
         return self._done()
 
     def _evict(self, target: Target, request: Request) -> Reply:
-        eviction = decoding.decode_body(request, what="Eviction")
+        eviction = decoding.decode_options(request, "Eviction", "policy/Eviction")
         subresources.evict(self.objects, target.kind, (target.namespace, target.name), eviction)
         return self._done()
 
@@ -185,7 +189,7 @@ class Api:
         return Response(200, msgspec.json.encode(subresources.scale_of(target.kind, record)))
 
     def _set_scale(self, target: Target, request: Request) -> Reply:
-        scale = decoding.decode_body(request, what="Scale")
+        scale = decoding.decode_options(request, "Scale", "autoscaling/Scale")
         return self._scaled(target, request, scale)
 
     def _patch_scale(self, target: Target, request: Request) -> Reply:

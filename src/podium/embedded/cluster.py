@@ -33,7 +33,9 @@ from podium.embedded.kinds import builtin_kinds
 from podium.embedded.local import LocalTransport
 from podium.embedded.log import MemoryLog, SqliteLog
 from podium.embedded.metrics import Metrics
+from podium.embedded.nodes.foreign import ForeignNodes
 from podium.embedded.nodes.kubelets import simulated_kubelets
+from podium.embedded.nodes.node_status import SIMULATED, marked_nodes, unless_foreign
 from podium.embedded.nodes.shapes import Shape, node_documents
 from podium.embedded.objects import Identities, Objects
 from podium.embedded.registry import Registry
@@ -47,7 +49,7 @@ from podium.kube.machine import Machine, Together
 from podium.kube.manager import Manager
 from podium.kube.resources import NODES, Resource
 from podium.kube.transport import Transport
-from podium.kube.wire import Object
+from podium.kube.wire import Node, Object
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +64,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[Shape, ...] = ()
     data_dir: Path | None = None
     in_memory: bool = False
+    only_own_nodes: bool = False  # nodes that others make are left to kubelets of theirs
     hooks: tuple[Hook, ...] = ()  # what API families say about writes to their kinds
     objects: tuple[Document, ...] = ()  # what they bring along: definitions first
     controllers: tuple[Controller, ...] = ()  # those of the API families
@@ -76,11 +79,16 @@ class EmbeddedCluster:
     def __init__(self, settings: Settings) -> None:
         self.failed = asyncio.Event()  # a part of it has ended by itself
         self._settings = settings
+        self._drives = marked_nodes if settings.only_own_nodes else unless_foreign
         self._parts = AsyncExitStack()
 
     async def __aenter__(self) -> EmbeddedCluster:
         try:
             await self._start()
+        except OSError as error:
+            await self._parts.aclose()
+            where = error.filename or self.directory.path
+            raise StorageError(f"{where} cannot be used: {error.strerror or error}") from error
         except BaseException:
             await self._parts.aclose()
             raise
@@ -95,7 +103,9 @@ class EmbeddedCluster:
 
     @property
     def node_count(self) -> int:
-        return len(self.api.store.bucket(NODES).objects)
+        """How many nodes are simulated."""
+        nodes = (msgspec.json.decode(each.data, type=Node) for each in self.api.store.scan(NODES))
+        return sum(map(self._drives, nodes))
 
     @property
     def kubeconfig(self) -> Path:
@@ -129,6 +139,7 @@ class EmbeddedCluster:
         bootstrap(self.api.objects, self.port)
         install(self.api.objects, settings.objects)
         _register_nodes(self.api.objects, settings.nodes)
+        await journal.wait(store.last_entry)  # a disk that is full says so now
         # What has been read stays: the collector need not walk through it again and again.
         gc.collect()
         gc.freeze()
@@ -147,7 +158,8 @@ class EmbeddedCluster:
 
     def _start_machine(self, authority: str) -> None:
         """Controllers, kubelets and scheduler as one machine: they share one view of the cluster."""
-        built_in = [*all_controllers(authority, self.api.registry.watchable), *simulated_kubelets()]
+        kubelets = [*simulated_kubelets(drives=self._drives), ForeignNodes(self._drives)]
+        built_in = [*all_controllers(authority, self.api.registry.watchable), *kubelets]
         manager = Manager([*built_in, *self._settings.controllers])
         self.driver = driver = Driver(
             self.transport,
@@ -194,11 +206,15 @@ def _open_log(directory: DataDirectory, in_memory: bool) -> tuple[MemoryLog | Sq
 
 
 def _register_nodes(objects: Objects, shapes: Iterable[Shape]) -> None:
-    """Creates the nodes that are not there yet; whatever became of the others since, they stay as they are."""
+    """Creates the nodes that are not there yet; whatever became of the others since, they stay as they are.
+
+    The new ones are marked as simulated, so that they can be told from those that others make.
+    """
     kind = objects.registry.find(NODES.group, NODES.version, NODES.plural)
     assert kind is not None
     known = {
         record.name: record.document().get("spec", {}).get("podCIDR", "") for record in objects.store.scan(NODES)
     }
     for document in node_documents(shapes, objects.clock(), known):
+        document["metadata"]["annotations"].setdefault(SIMULATED, "true")
         objects.create(kind, "", document)

@@ -11,6 +11,7 @@ from typing import Any
 from podium.embedded.registry import Kind
 from podium.embedded.store import Record
 from podium.kube.resources import EVENTS_V1
+from podium.kube.schema.defaulting import apply_defaults
 
 Document = dict[str, Any]
 
@@ -34,11 +35,21 @@ def typed(kind: Kind, document: Document) -> Document:
 
 def is_served_form(kind: Kind, record: Record) -> bool:
     """Whether stored bytes can be sent as they are.  Every stored document begins with its apiVersion."""
-    return kind.resource == kind.storage or record.data.startswith(kind.prefix)
+    if kind.resource == kind.storage:
+        return True
+    return record.data.startswith(kind.prefix) and record.version >= kind.defaults_since
 
 
 def to_served(kind: Kind, document: Document) -> Document:
-    """A stored document as this kind shows it."""
+    """A stored document as this kind shows it.
+
+    One that was written before its definition got the schemas it has now gets the defaults that came with them,
+    those of the version in which it is stored.
+    """
+    if kind.defaults_since and int(document["metadata"]["resourceVersion"]) < kind.defaults_since:
+        schema = kind.defaulted.get(document["apiVersion"])
+        if schema is not None:
+            apply_defaults(document, schema)
     if document["apiVersion"] == kind.resource.api_version:
         return document
     if kind.resource == EVENTS_V1:

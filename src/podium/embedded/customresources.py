@@ -3,23 +3,31 @@
 The definitions are watched in the store itself, so whoever writes one (a client, a controller, a restart) gets the
 same result at once: kinds in the registry, the Established condition, and at the end the removal of all objects
 before the definition goes.
+
+A stored definition that cannot be served, such as one from before a limit, is left out with a line in the log: it
+and its objects are kept, and everybody else's are served.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from podium.embedded import deletion
+from podium.embedded import decoding, deletion
 from podium.embedded.objects import Objects
 from podium.embedded.options import DeleteOptions
 from podium.embedded.registry import Column, Kind, ScalePaths
 from podium.embedded.store import Record
+from podium.errors import ApiError
 from podium.kube import status
 from podium.kube.conditions import set_condition
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
 from podium.kube.schema import structural
 from podium.kube.schema.builtin import type_named
+from podium.kube.schema.defaulting import has_defaults
 from podium.kube.schema.model import Schema
+
+log = logging.getLogger(__name__)
 
 Document = dict[str, Any]
 
@@ -39,8 +47,8 @@ class CustomResources:
         self._busy = False
         self._leaving: set[Resource] = set()
         self._terminating: set[str] = set()  # definitions on their way out
-        for record in self._store.scan(CUSTOMRESOURCEDEFINITIONS):
-            self._take_in(record)
+        for record in list(self._store.scan(CUSTOMRESOURCEDEFINITIONS)):
+            self._try_to_take_in(record)
         self._bucket.listeners.append(self._catch_up)
 
     def _catch_up(self) -> None:
@@ -55,9 +63,36 @@ class CustomResources:
                 if write.deleted:
                     self._withdraw(write.new.name)
                 elif self._store.get(CUSTOMRESOURCEDEFINITIONS, "", write.new.name) is write.new:
-                    self._take_in(write.new)
+                    self._try_to_take_in(write.new)
         finally:
             self._busy = False
+
+    def _try_to_take_in(self, record: Record) -> None:
+        """Whatever is wrong with one definition concerns nobody else."""
+        try:
+            decoding.check_depth(record.document())
+            self._take_in(record)
+        except Exception as error:
+            expected = isinstance(error, ApiError | RecursionError)
+            log.error(
+                "customresourcedefinition %s cannot be served and is left out: %s",
+                record.name,
+                error,
+                exc_info=None if expected else error,
+            )
+            for kind in self._served.pop(record.name, ()):
+                self._registry.remove(kind.resource)
+            self._let_go(record)
+
+    def _let_go(self, record: Record) -> None:
+        """A definition that is left out can still be deleted, and its objects, which nobody serves, with it."""
+        definition = record.document()
+        if "deletionTimestamp" in definition["metadata"]:
+            storage = _storage(definition)
+            for each in list(self._store.scan(storage)):
+                self._store.remove(storage, each, each.document())
+            self._store.drop(storage)
+            self._release(record.name)
 
     def _take_in(self, record: Record) -> None:
         definition = record.document()
@@ -168,12 +203,21 @@ class CustomResources:
             self._leaving.discard(kind.storage)
 
 
+def _storage(definition: Document) -> Resource:
+    """Under which name the objects of all versions are kept."""
+    spec = definition["spec"]
+    names = spec["names"]
+    return Resource(spec["group"], "", names["plural"], names["kind"], spec.get("scope") == "Namespaced")
+
+
 def kinds_of(definition: Document) -> list[Kind]:
     """The kinds that a (valid) definition makes the server serve."""
     spec = definition["spec"]
     names = spec["names"]
     namespaced = spec.get("scope") == "Namespaced"
-    storage = Resource(spec["group"], "", names["plural"], names["kind"], namespaced)
+    schemas = {version["name"]: _root_schema(version) for version in spec["versions"]}
+    defaulted = {f"{spec['group']}/{name}": each for name, each in schemas.items() if has_defaults(each)}
+    storage = _storage(definition)
     kinds = []
     for version in spec["versions"]:
         if not version.get("served"):
@@ -182,7 +226,7 @@ def kinds_of(definition: Document) -> list[Kind]:
         kinds.append(
             Kind(
                 resource=Resource(spec["group"], version["name"], names["plural"], names["kind"], namespaced),
-                schema=_root_schema(version),
+                schema=schemas[version["name"]],
                 storage=storage,
                 singular=names.get("singular") or names["kind"].lower(),
                 short_names=tuple(names.get("shortNames") or ()),
@@ -192,6 +236,8 @@ def kinds_of(definition: Document) -> list[Kind]:
                 custom=True,
                 columns=tuple(_column(each) for each in version.get("additionalPrinterColumns") or ()),
                 selectable_fields=tuple(f["jsonPath"] for f in version.get("selectableFields") or ()),
+                defaults_since=int(definition["metadata"]["resourceVersion"]) if defaulted else 0,
+                defaulted=defaulted,
             )
         )
     return kinds

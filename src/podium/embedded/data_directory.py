@@ -1,9 +1,10 @@
 """The directory that an embedded cluster lives in, and the lock that keeps a second one out.
 
-    <data-dir>/lock          held while a cluster runs; its text is the pid of the holder
-    <data-dir>/cluster.db    the objects (SQLite; -wal and -shm beside it while running)
-    <data-dir>/pki/          certificates, keys and the token
-    <data-dir>/kubeconfig    how to reach the cluster, mode 0600
+    <data-dir>/lock               held while a cluster runs; its text is the pid of the holder
+    <data-dir>/cluster.db         the objects (SQLite; -wal and -shm beside it while running)
+    <data-dir>/cluster.db-commit  the last acknowledged commit, by which a loss is noticed
+    <data-dir>/pki/               certificates, keys and the token
+    <data-dir>/kubeconfig         how to reach the cluster, mode 0600
 
 The lock is the kernel's: it ends with its process, however that ends, so it is never stale.  The pid in it is
 only for people and for `podium down`, and it is right whenever the lock is held.

@@ -8,12 +8,15 @@ import msgspec
 import yaml
 
 from podium.embedded.conversion import typed
-from podium.embedded.doubled import doubled_keys
+from podium.embedded.doubled import MOST, doubled_keys, in_order
 from podium.embedded.registry import Kind
-from podium.kube import status
+from podium.errors import ApiError
+from podium.kube import status, yaml_loading
 from podium.kube.resources import Resource
 from podium.kube.schema import engine
+from podium.kube.schema.builtin import type_named
 from podium.kube.transport import JSON, Request
+from podium.kube.yaml_loading import MAX_DEPTH
 
 Document = dict[str, Any]
 
@@ -25,22 +28,70 @@ def decode_body(request: Request, *, what: str) -> Document:
     media = request.content_type.partition(";")[0].strip() or JSON
     try:
         if media in YAML_TYPES:
-            document = yaml.load(request.body, yaml.CSafeLoader)
+            document = yaml_loading.load(request.body)
         elif media == JSON:
-            document = msgspec.json.decode(request.body)
+            document = decode_json(request.body)
         else:
             raise status.unsupported_media_type(media, (JSON, *YAML_TYPES))
-    except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
-        told = str(error).splitlines()[0] if str(error) else "it is empty"
+    except yaml.YAMLError as error:
+        told, line, column = yaml_loading.describe(error)
+        place = f"line {line}, column {column}: " if line else ""
+        raise status.bad_request(
+            f"the object provided is unrecognized (must be of type {what}): yaml: {place}{told}"
+        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise status.bad_request(
             f"the object provided is unrecognized (must be of type {what}): "
-            f"couldn't get version/kind; json parse error: {told}"
+            f"couldn't get version/kind; json parse error: {error}"
         ) from None
     if not isinstance(document, dict):
         raise status.bad_request(
             f"the object provided is unrecognized (must be of type {what}): it is not a JSON object"
         )
     return document
+
+
+def decode_options(request: Request, kind: str, type_name: str) -> Document:
+    """The body of a request that is about an object and is none itself: a Binding, a Scale, DeleteOptions."""
+    document = decode_body(request, what=kind)
+    given = document.get("kind")
+    if given and given != kind:
+        raise status.bad_request(f"the body of this request is a {kind}, not a {str(given)[:60]}")
+    return checked_options(document, type_name)
+
+
+def checked_options(document: Document, type_name: str) -> Document:
+    wrong = engine.type_error(document, type_named(type_name))
+    if wrong is not None:
+        raise status.bad_request(wrong)
+    return document
+
+
+def decode_json(body: bytes) -> Any:
+    """A body of JSON.  DecodeError if it is none, ApiError if it nests too deep."""
+    try:
+        value = msgspec.json.decode(body)
+    except RecursionError:
+        raise too_deep() from None
+    # What has few brackets is not deep: nearly every body is done with this.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+        check_depth(value)
+    return value
+
+
+def check_depth(value: Any) -> None:
+    """ApiError if lists and objects stand in each other too deep for those who walk them."""
+    level, depth = [value], 0
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise too_deep()
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+
+
+def too_deep() -> ApiError:
+    told = f"lists and objects stand in each other more than {MAX_DEPTH} deep"
+    return status.bad_request(f"the body exceeded max depth: {told}")
 
 
 def check_type_meta(document: Document, kind: Kind) -> Document:
@@ -72,16 +123,19 @@ def check_type_meta(document: Document, kind: Kind) -> Document:
 
 def check_fields(document: Document, kind: Kind, validation: str, body: bytes = b"") -> list[str]:
     """Unknown and doubled fields, and wrong types.  Returns warnings; raises 400 as `fieldValidation` asks for."""
-    problems: list[str] = []
-    if body and validation != "Ignore":
-        problems = [f'duplicate field "{path}"' for path in doubled_keys(body, document)]
-    if engine.is_clean(document, kind.schema) and not problems:
-        return problems
+    doubled = doubled_keys(body, document) if body and validation != "Ignore" else []
+    if engine.is_clean(document, kind.schema) and not doubled:
+        return []
     unknown = engine.unknown_fields(document, kind.schema)
     if unknown:
         engine.prune(document, kind.schema)
-        if validation != "Ignore":
-            problems += [f'unknown field "{path}"' for path in unknown]
+    if validation == "Ignore":
+        problems = []
+    elif kind.custom:
+        # It is decoded first, which finds the doubled ones, and compared with its schema afterwards.
+        problems = doubled + [f'unknown field "{path}"' for path in unknown[:MOST]]
+    else:
+        problems = in_order(body, doubled, unknown)
     if problems and validation == "Strict":
         raise status.bad_request(f"{_as_itself(kind.resource)}: strict decoding error: {', '.join(problems)}")
     wrong = wrong_type(document, kind)

@@ -22,6 +22,7 @@ from podium.kube.times import format_time
 Document = dict[str, Any]
 
 DEFAULT_GRACE = 30
+MAX_GRACE = (1 << 31) - 1  # 68 years: a pod may ask for more, and no calendar has so many
 _IMMORTAL = ("default", "kube-system", "kube-public")
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
@@ -82,6 +83,7 @@ def _grace(kind: Kind, document: Document, options: DeleteOptions) -> int:
         grace = spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE)
     if grace < 0:
         grace = 1
+    grace = min(grace, MAX_GRACE)
     if not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
         return 0
     return int(grace)

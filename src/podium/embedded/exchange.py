@@ -35,6 +35,10 @@ class Feed(Protocol):
     timeout: float  # seconds after which the carrier ends it
     finished: bool  # nothing will follow what `take` still returns
 
+    def hold_back(self) -> None:
+        """Called first by a carrier that leads out of the process: only what is durable is shown."""
+        ...
+
     def on_ready(self, callback: Callable[[], None]) -> None: ...
 
     def take(self, limit: int = 1 << 18) -> bytes:

@@ -2,7 +2,8 @@
 
 Nothing is queued for a watcher.  `take` walks the shared history from the watcher's position and joins the stored
 documents to lines; watchers without a selector who stand at the same position are given the same joined bytes.  A
-watcher that falls behind the kept history is told 410 and ends.
+watcher that falls behind the kept history is told 410 and ends.  One outside of this process is shown what is on
+the disk: nobody may act on a write that a crash then takes back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from podium.embedded import options
 from podium.embedded.reading import Filter, served_bytes, too_large
 from podium.embedded.registry import Kind
 from podium.embedded.store import Passage, Record, Store, Write
@@ -57,6 +59,8 @@ class Watch:
         self._bookmarks = request.flag("allowWatchBookmarks")
         self._callback: Callable[[], None] | None = None
         self._armed = False
+        self._outside = False
+        self._began = store.version  # durable before a carrier to the outside starts the feed
         self._initial: Iterator[Record] | None = None
         self._ends_initial = False
         self._error: ApiError | None = None
@@ -64,12 +68,9 @@ class Watch:
 
     def _start(self, request: Request) -> int:
         """Where to begin: with the current state as ADDED events, or after a version."""
-        wanted = request.param("resourceVersion")
         initial = request.param("sendInitialEvents")
         self._ends_initial = initial == "true"
-        if wanted and not wanted.isdigit():
-            raise status.bad_request(f'resourceVersion must be a number, not "{wanted}"')
-        version = int(wanted or 0)
+        version = options.version(request)
         if version > self._store.version:
             raise too_large(version, self._store.version)
         if self._ends_initial or (version == 0 and initial != "false"):
@@ -83,9 +84,12 @@ class Watch:
 
     # --- the Feed --------------------------------------------------------------------------------------------
 
+    def hold_back(self) -> None:
+        self._outside = True
+
     def on_ready(self, callback: Callable[[], None]) -> None:
         self._callback = callback
-        self._bucket.listeners.append(self._notify)
+        self._listeners.append(self._notify)
         callback()  # there may be something from the start
 
     def take(self, limit: int = 1 << 18) -> bytes:
@@ -105,16 +109,27 @@ class Watch:
 
     def bookmark(self) -> bytes:
         """A line that moves the reader's version on, when it asked for such."""
-        if not self._bookmarks or self.finished or self._position != self._bucket.end:
+        if not self._bookmarks or self.finished or self._position < self._end():
             return b""
         return self._bookmark_line({})
 
     def close(self) -> None:
         self.finished = True
-        if self._notify in self._bucket.listeners:
-            self._bucket.listeners.remove(self._notify)
+        if self._notify in self._listeners:
+            self._listeners.remove(self._notify)
 
     # --- inside ----------------------------------------------------------------------------------------------
+
+    @property
+    def _listeners(self) -> list[Callable[[], None]]:
+        return self._bucket.outside if self._outside else self._bucket.listeners
+
+    def _end(self) -> int:
+        """The position after the newest entry that this watcher may see."""
+        bucket = self._bucket
+        if not self._outside or not bucket.history or bucket.history[-1].version <= self._store.durable:
+            return bucket.end
+        return bucket.position_after(self._store.durable) or bucket.trimmed
 
     def _notify(self) -> None:
         if self._armed and self._callback is not None:
@@ -135,13 +150,13 @@ class Watch:
 
     def _take_passage(self, limit: int) -> bytes:
         """What follows, as another watcher was given it just now, or else left for the others to find."""
-        bucket, start = self._bucket, self._position
+        bucket, start, end = self._bucket, self._position, self._end()
         known = bucket.passage
         if (
             known is not None
             and known.start == start
             and known.view == self._view
-            and (known.end == bucket.end or len(known.data) >= limit)
+            and (known.end == end or (known.end < end and len(known.data) >= limit))
             and start >= bucket.trimmed
         ):
             self._move_to(known.end)
@@ -158,8 +173,8 @@ class Watch:
         if self._position < bucket.trimmed:
             self._fail(lines, _expired(0, bucket.oldest))
             return
-        history, index = bucket.history, self._position - bucket.trimmed
-        while index < len(history) and room > 0:
+        history, index, end = bucket.history, self._position - bucket.trimmed, self._end() - bucket.trimmed
+        while index < end and room > 0:
             event = self._event(history[index])
             index += 1
             if event is not None:
@@ -168,7 +183,7 @@ class Watch:
 
     def _move_to(self, position: int) -> None:
         self._position = position
-        self._armed = position == self._bucket.end
+        self._armed = position >= self._end()
         if self._armed and self._bucket.closed:
             self.finished = True
 
@@ -200,7 +215,8 @@ class Watch:
         return len(begin) + len(data) + len(_END)
 
     def _bookmark_line(self, annotations: dict[str, str]) -> bytes:
-        metadata: dict[str, object] = {"resourceVersion": str(self._store.version), "creationTimestamp": None}
+        version = max(self._store.durable, self._began) if self._outside else self._store.version
+        metadata: dict[str, object] = {"resourceVersion": str(version), "creationTimestamp": None}
         if annotations:
             metadata["annotations"] = annotations
         resource = self._kind.resource
@@ -213,8 +229,8 @@ class Watch:
 
 
 def _timeout(request: Request) -> float:
-    text = request.param("timeoutSeconds")
-    return float(text) if text.isdigit() and int(text) > 0 else DEFAULT_TIMEOUT
+    seconds = options.number(request, "timeoutSeconds")
+    return float(seconds) if seconds is not None and seconds > 0 else DEFAULT_TIMEOUT
 
 
 def _expired(version: int, oldest: int) -> ApiError:

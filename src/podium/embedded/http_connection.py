@@ -2,6 +2,9 @@
 
 Requests are handled as soon as they are complete, also while earlier answers still wait for the disk, so that the
 writes which a client pipelines share one commit.  Behind a feed nothing is handled before the feed ends.
+
+Every answer that says something of objects waits, a read or a refusal too: until what it was decided from is on
+the disk.  Otherwise a client could act on a write that a crash then takes back.  One commit is all it waits for.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ from podium.errors import ApiError
 from podium.kube.transport import Request, Response
 
 log = logging.getLogger(__name__)
+
+# What lies below these is made from stored objects; health, version and metrics are not, and never wait.
+_OF_OBJECTS = ("/api", "/openapi")
 
 _PIPELINE = 16  # requests of one connection that may wait to be handled, and answers that may wait to leave
 _BATCH = 4  # requests of one connection handled before others get their turn
@@ -51,8 +57,8 @@ class Host(Protocol):
 
     def handle(self, request: Request) -> Reply: ...
 
-    def hold(self, entry: int, slot: Slot) -> bool:
-        """False if `entry` is durable already; else the server releases the slot later."""
+    def hold(self, slot: Slot) -> bool:
+        """False if all writes so far are durable already; else the server releases the slot when they are."""
         ...
 
     def answered(self, request: Request, status: int) -> None: ...
@@ -193,8 +199,10 @@ class Connection(asyncio.Protocol):
         slot = Slot(self._outbox, close=incoming.close, linger=incoming.linger)
         self._closing = self._closing or incoming.close
         if isinstance(reply, Held):
-            slot.waiting = self._host.hold(reply.entry, slot)
+            slot.waiting = self._host.hold(slot)
             reply = reply.response
+        elif incoming.refused is None and request.path.startswith(_OF_OBJECTS):
+            slot.waiting = self._host.hold(slot)
         if isinstance(reply, Response):
             self._host.answered(request, reply.status)
             slot.head = encode_head(reply, date=self._host.date, close=slot.close)
@@ -207,6 +215,7 @@ class Connection(asyncio.Protocol):
                 reply.close()
                 slot.head = head
             else:
+                reply.hold_back()
                 slot.close = slot.close or not chunked
                 slot.feed = FeedSender(
                     reply,

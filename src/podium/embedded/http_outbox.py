@@ -28,15 +28,18 @@ class Slot:
     outbox: Outbox
     head: bytes = b""
     body: bytes = b""
-    waiting: bool = False  # for the log to make the write durable
+    waiting: bool = False  # for the log to make durable what the answer tells of
     feed: FeedSender | None = None
     close: bool = False  # the connection ends with this answer
     linger: bool = False
 
     def release(self, instead: Response | None, date: bytes) -> None:
-        """The write is durable; or it is not, and `instead` says so."""
+        """What the answer tells of is durable; or it will never be, and `instead` says so."""
         self.waiting = False
         if instead is not None:
+            if self.feed is not None:
+                self.feed.drop()
+                self.feed = None
             self.head, self.body = encode_head(instead, date=date, close=self.close), instead.body
         self.outbox.pump()
 
@@ -77,6 +80,10 @@ class Outbox:
                 slot.feed.drop()
         self.slots.clear()
         self._rest = None
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
 
     def pause(self) -> None:
         self.paused_at = self._loop.time()

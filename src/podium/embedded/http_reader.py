@@ -18,6 +18,8 @@ from podium.kube.transport import JSON, Request
 
 MAX_BODY = 3 * 1024 * 1024
 MAX_HEAD = 64 * 1024
+_AROUND_HEADER = 4  # colon, space and the end of the line
+_LONGEST_LENGTH = 100  # digits: Python counts no further than 4,300
 
 _KEPT = frozenset(
     {
@@ -63,6 +65,7 @@ class Reader:
         self._gate = gate
         self._sink = sink
         self._admitted: tuple[bytes, ...] | None = None  # what the last request showed that was let in
+        self._held = 0  # bytes that the parser has taken without giving anything out
         self._parser = httptools.HttpRequestParser(self)
         self._reset()
 
@@ -80,12 +83,7 @@ class Reader:
         """Takes bytes in; complete requests go to the sink before this returns."""
         if self.broken:
             return
-        # Bytes of a head whose end is not in sight count as they come: llhttp would collect them without limit.
-        if self.begun and not self._head_done:
-            self._head_size += len(data)
-            self._check_head()
-            if self.broken:
-                return
+        headers, head_size, body_size = self._headers, self._head_size, self._body_size
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -93,6 +91,14 @@ class Reader:
         except httptools.HttpParserError as error:
             if not self.broken:
                 self._give_up(ApiError(400, "BadRequest", f"this is no valid HTTP request: {error}"))
+        # A header without an end is collected inside the parser: pieces that gave nothing count by their length.
+        # A piece that gave something may be the end of one head and a thousand requests behind it.
+        if self._headers is headers and self._head_size == head_size and self._body_size == body_size:
+            self._held += len(data)
+        else:
+            self._held = 0
+        if self._head_size + self._held > MAX_HEAD and not self.broken:
+            self._give_up(_head_too_large())
 
     # --- called by the parser ------------------------------------------------------------------------------
 
@@ -102,27 +108,28 @@ class Reader:
 
     def on_url(self, part: bytes) -> None:
         self._url += part
+        self._head_size += len(part)
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        self._head_size += len(name) + len(value) + _AROUND_HEADER
         if self._head_done:
             return  # trailers of a chunked body: nothing reads them
-        self._head_size += len(name) + len(value)
         name = name.lower()
         if name in _KEPT:
             known = self._headers.get(name)
             self._headers[name] = value if known is None else known + b"," + value
 
     def on_headers_complete(self) -> None:
-        self._head_size += len(self._url)
-        self._check_head()
-        if self.broken:
+        if self._head_size > MAX_HEAD:
+            self._give_up(_head_too_large())
             raise ValueError("head too large")  # stops the parser; the answer is on its way
+        self._head_size = 0  # from here on it counts trailers
         self._head_done = True
         headers = self._headers
         self._path = _path(self._url)
         self._refused = self._judge()
         length = headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > MAX_BODY:
+        if length.isdigit() and (len(length) > _LONGEST_LENGTH or int(length) > MAX_BODY):
             self._give_up(self._refused or _too_large())
             raise ValueError("body too large")
         if headers.get(b"expect", b"").lower() == b"100-continue":
@@ -158,11 +165,6 @@ class Reader:
             self._admitted = shown
         return refused
 
-    def _check_head(self) -> None:
-        if self._head_size > MAX_HEAD:
-            error = ApiError(431, "RequestHeaderFieldsTooLarge", f"the headers exceed {MAX_HEAD} bytes")
-            self._give_up(error)
-
     def _give_up(self, error: ApiError) -> None:
         self.broken = True
         self.begun = False
@@ -183,6 +185,10 @@ class Reader:
             if_none_match=_text(headers.get(b"if-none-match", b"")),
         )
         return Incoming(request, refused, close, self._parser.get_http_version() == "1.0", linger)
+
+
+def _head_too_large() -> ApiError:
+    return ApiError(431, "RequestHeaderFieldsTooLarge", f"the headers exceed {MAX_HEAD} bytes")
 
 
 def _too_large() -> ApiError:

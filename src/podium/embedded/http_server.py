@@ -1,7 +1,7 @@
 """The HTTPS server in front of the API: listens, holds answers until they are durable, goes down in order.
 
-`handle` is synchronous; everything that waits is here.  Answers to writes wait in one queue for the log: a group
-commit makes many of them durable at once, and one task sends them all.
+`handle` is synchronous; everything that waits is here.  Answers wait in one queue until what they tell of is on
+the disk: a group commit makes many writes durable at once, and one task sends all that waited for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from podium.embedded.http_connection import Connection, Limits
 from podium.embedded.http_feed import Pacer
 from podium.embedded.http_outbox import Slot
 from podium.errors import ApiError, UsageError
-from podium.kube.transport import Request
+from podium.kube.transport import Request, Response
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +34,11 @@ _LARGE = 16 << 20
 
 class Durability(Protocol):
     """What the server needs of the log."""
+
+    @property
+    def last(self) -> int:
+        """The newest entry."""
+        ...
 
     def is_durable(self, entry: int) -> bool: ...
 
@@ -138,7 +143,8 @@ class HttpServer:
 
     # --- for the connections -------------------------------------------------------------------------------
 
-    def hold(self, entry: int, slot: Slot) -> bool:
+    def hold(self, slot: Slot) -> bool:
+        entry = self._durability.last
         if self._durability.is_durable(entry):
             return False
         self._held.append((entry, slot))
@@ -170,13 +176,21 @@ class HttpServer:
                 try:
                     await self._durability.wait(entry)
                 except Exception as error:
-                    log.error("a write could not be stored: %s", error)
-                    failure = ApiError(500, "InternalError", f"the write could not be stored: {error}")
+                    log.error("an answer is held back, because a write could not be stored: %s", error)
+                    failure = ApiError(500, "InternalError", f"what was written could not be stored: {error}")
                     instead = refusal(failure)
                 self._held.popleft()
-                slot.release(instead, self.date)
+                self._release(slot, instead)
                 while self._held and self._durability.is_durable(self._held[0][0]):
-                    self._held.popleft()[1].release(None, self.date)
+                    self._release(self._held.popleft()[1], None)
+
+    def _release(self, slot: Slot, instead: Response | None) -> None:
+        """A connection that fails here is cut; the answers of all others still have to leave."""
+        try:
+            slot.release(instead, self.date)
+        except Exception:
+            log.exception("an answer could not be sent")
+            slot.outbox.abort()
 
     async def _sweep_forever(self) -> None:
         while True:

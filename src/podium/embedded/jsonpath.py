@@ -31,6 +31,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+_LONGEST = 4096
+_MANY = 1000
+
+
 class PathError(ValueError):
     """A path that cannot be read, or one that compares what cannot be compared in this document."""
 
@@ -49,13 +53,15 @@ class Path:
         found: list[Any] = [document]
         for step in self._steps:
             found = [value for each in found for value in step(each)]
+            if len(found) > _MANY:  # by `..` one comes to the same part on many ways
+                found = list({id(value): value for value in found}.values())
         return found
 
     def first(self, document: Any) -> Any:
         """The first value, or None; also None when the path cannot be applied to this document."""
         try:
             found = self.find(document)
-        except PathError:
+        except (ValueError, TypeError, OverflowError, RecursionError):
             return None
         return found[0] if found else None
 
@@ -63,6 +69,8 @@ class Path:
 @lru_cache(maxsize=1024)
 def compile_path(text: str) -> Path:
     """Reads a path like `.spec.replicas`; raises PathError with the place where it makes no sense."""
+    if len(text) > _LONGEST:
+        raise PathError(f"{text[:60]}...: a path of more than {_LONGEST} characters")
     steps: list[Step] = []
     at = 0
     while at < len(text):
@@ -119,7 +127,12 @@ def _bracket(inside: str) -> Step:
         return _filter(inside[2:-1].strip())
     sliced = _SLICE.fullmatch(inside)
     if sliced:
-        first, last, stride = (int(group) if group else None for group in sliced.groups())
+        try:
+            first, last, stride = (int(group) if group else None for group in sliced.groups())
+        except ValueError:  # thousands of digits
+            raise PathError(f"[{inside[:60]}] is no part of any list") from None
+        if stride == 0:
+            raise PathError(f"[{inside[:60]}] takes steps of 0")
         return lambda value: value[first:last:stride] if isinstance(value, list) else ()
     steps = [_index_or_name(choice.strip()) for choice in _split_union(inside)]
     if len(steps) == 1:

@@ -1,4 +1,9 @@
-"""The in-process transport: the API called directly, with the same promises as over a socket."""
+"""The in-process transport: the API called directly.
+
+Writes are answered when they are durable, as over a socket.  Reads and watches are answered at once, from memory:
+whatever is decided here from a write that is not on the disk yet is itself written after it, in the same log, so
+a crash that takes the one back takes the other back as well.
+"""
 
 from __future__ import annotations
 

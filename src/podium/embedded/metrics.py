@@ -66,7 +66,7 @@ class Metrics(Collector):
         )
         for resource, bucket in self._store.buckets():
             objects.add_metric([resource.group_resource], len(bucket.objects))
-            watches.add_metric([resource.group_resource], len(bucket.listeners))
+            watches.add_metric([resource.group_resource], len(bucket.listeners) + len(bucket.outside))
         yield objects
         yield watches
         yield GaugeMetricFamily("podium_store_version", "The newest resource version.", value=self._store.version)

@@ -143,8 +143,11 @@ class Objects:
         self._check_version(kind, name, metadata, record)
         if subresource == "status":
             document = strategies.prepare_status_update(kind, document, old)
+            if kind.resource == r.NAMESPACES:
+                self._default(kind, document)  # its own name stays among its labels
         elif subresource == "finalize":
-            document = {**old, "spec": document.get("spec", {}), "metadata": dict(old["metadata"])}
+            self._keep_system_metadata(metadata, old["metadata"])
+            document = {**old, "spec": document.get("spec", {}), "metadata": metadata}
         else:
             self._keep_system_metadata(metadata, old["metadata"])
             strategies.prepare_update(kind, document, old)
@@ -254,6 +257,9 @@ class Objects:
             errors += validation.validate_metadata(document["metadata"], old["metadata"] if old else None)
             errors += values.validate(document, kind.schema, old=old)
         elif subresource:
+            assert old is not None
+            if document["metadata"] != old["metadata"]:
+                errors += validation.validate_metadata(document["metadata"], old["metadata"])
             return errors
         elif old is None:
             errors += validation.validate_create(kind.resource, document)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
+from podium.embedded import decoding
 from podium.errors import ApiError
 from podium.kube import fields, status
 from podium.kube.fields import FieldError
+from podium.kube.numbers import MOST, signed_number, whole_number
 from podium.kube.resources import Resource
 from podium.kube.transport import Request
 
+Document = dict[str, Any]
+
 _META = "meta.k8s.io"
 _LONGEST_MANAGER = 128
+_QUOTED = 64  # characters of a bad value that its refusal repeats
 _VALIDATIONS = ("Ignore", "Warn", "Strict")
 _POLICIES = ("Background", "Foreground", "Orphan")
 _MATCHES = ("Exact", "NotOlderThan")
@@ -41,6 +48,9 @@ def check_list(request: Request) -> None:
     """The rules of resourceVersion, of its match, and of initial events, for lists and watches."""
     version, match = request.param("resourceVersion"), request.param("resourceVersionMatch")
     watch, initial = request.flag("watch"), request.param("sendInitialEvents")
+    number(request, "timeoutSeconds")
+    if watch:
+        number(request, "limit")  # which a list reads, and a watch only looks at
     errors: list[FieldError] = []
     if initial and not watch:
         errors.append(fields.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
@@ -67,6 +77,30 @@ def _match_problems(version: str, match: str) -> list[FieldError]:
     return []
 
 
+def number(request: Request, name: str) -> int | None:
+    """The whole number of a query parameter; None if there is none, 400 if it is something else."""
+    text = request.param(name)
+    if not text:
+        return None
+    found = signed_number(text)
+    if found is None:
+        digits = text.lstrip("+-")
+        why = "value out of range" if digits.isascii() and digits.isdecimal() else "invalid syntax"
+        raise status.bad_request(f'{name}: strconv.ParseInt: parsing "{text[:_QUOTED]}": {why}')
+    return found
+
+
+def version(request: Request) -> int:
+    """The resource version that a request names; 0 if it names none."""
+    text = request.param("resourceVersion")
+    found = whole_number(text or "0", 2 * MOST + 1)
+    if found is None:
+        raise status.bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text[:_QUOTED]}": it is not a number'
+        )
+    return found
+
+
 class Preconditions(msgspec.Struct, rename="camel"):
     uid: str | None = None
     resource_version: str | None = None
@@ -75,7 +109,6 @@ class Preconditions(msgspec.Struct, rename="camel"):
 class DeleteOptions(msgspec.Struct, rename="camel"):
     """How to delete, from the body and the query together."""
 
-    kind: str = "DeleteOptions"
     grace_period_seconds: int | None = None
     propagation_policy: str | None = None
     orphan_dependents: bool | None = None
@@ -87,17 +120,10 @@ def read_delete(request: Request) -> DeleteOptions:
     """The options a DELETE came with.  A client sends them in the body, in the query, or not at all."""
     options = DeleteOptions()
     if request.body.strip():
-        try:
-            options = msgspec.json.decode(request.body, type=DeleteOptions)
-        except msgspec.DecodeError as error:
-            raise status.bad_request(f"the body is not a DeleteOptions: {error}") from None
-        if options.kind != "DeleteOptions":
-            raise status.bad_request(f"the body of a DELETE is a DeleteOptions, not a {options.kind}")
-    grace = request.param("gracePeriodSeconds")
-    if grace:
-        if not grace.lstrip("-").isdigit():
-            raise status.bad_request(f"gracePeriodSeconds must be a whole number of seconds, not {grace!r}")
-        options.grace_period_seconds = int(grace)
+        options = delete_options(decoding.decode_options(request, "DeleteOptions", "DeleteOptions"))
+    grace = number(request, "gracePeriodSeconds")
+    if grace is not None:
+        options.grace_period_seconds = grace
     if request.param("propagationPolicy"):
         options.propagation_policy = request.param("propagationPolicy")
     if request.param("dryRun"):
@@ -114,3 +140,11 @@ def read_delete(request: Request) -> DeleteOptions:
     if errors:
         raise _refusal("DeleteOptions", errors)
     return options
+
+
+def delete_options(document: Document) -> DeleteOptions:
+    """The options in a document whose types have been checked."""
+    try:
+        return msgspec.convert(document, DeleteOptions)
+    except msgspec.ValidationError as error:
+        raise status.bad_request(f"the body is not a DeleteOptions: {error}") from None

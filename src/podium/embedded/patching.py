@@ -31,7 +31,10 @@ def patch(
         raise status.unsupported_media_type(media, known)
     record = objects.require(kind, *key)
     body = _decode(request)
-    by_itself = not subresource and objects.judges_metadata_by_itself(kind)
+    # A record that lacks defaults gets them with its next write, and that takes the whole of it.
+    by_itself = (
+        not subresource and record.version >= kind.defaults_since and objects.judges_metadata_by_itself(kind)
+    )
     if by_itself and names_metadata_alone(media, body):
         before = to_served(kind, record.outline())
         metadata = apply(before, media, body, kind)["metadata"]
@@ -96,6 +99,8 @@ def apply(before: Document, media: str, body: Any, kind: Kind) -> Document:
             raise status.bad_request(str(error)) from None
     if not isinstance(after, dict) or not isinstance(after.get("metadata"), dict):
         raise status.bad_request("the patch leaves no object with metadata")
+    if media == JSON_PATCH:
+        decoding.check_depth(after)  # a path that leads deep takes what is added there deeper still
     return after
 
 
@@ -114,13 +119,13 @@ def apply_to_scale(before: Document, request: Request) -> Document:
         raise status.unsupported_media_type(media, (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH))
     if not isinstance(after, dict):
         raise status.bad_request("the patch leaves no Scale")
-    return after
+    return decoding.checked_options(after, "autoscaling/Scale")
 
 
 def _decode(request: Request) -> Any:
     try:
-        return msgspec.json.decode(request.body)
-    except msgspec.DecodeError as error:
+        return decoding.decode_json(request.body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise status.bad_request(f"error decoding patch: {error}") from None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.embedded.exchange import Reply
 from podium.embedded.nodes.logs import simulated_log
+from podium.embedded.options import number
 from podium.embedded.store import Store
 from podium.kube import status
 from podium.kube.resources import PODS
@@ -34,21 +35,19 @@ def _print(pod: Document, request: Request, now: float) -> bytes:
         pod,
         request.param("container"),
         previous=request.flag("previous"),
-        tail_lines=_number(request, "tailLines"),
-        since_seconds=_number(request, "sinceSeconds"),
+        tail_lines=_count(request, "tailLines"),
+        since_seconds=_count(request, "sinceSeconds"),
         timestamps=request.flag("timestamps"),
-        limit_bytes=_number(request, "limitBytes"),
+        limit_bytes=_count(request, "limitBytes"),
         now=now,
     )
 
 
-def _number(request: Request, name: str) -> int | None:
-    text = request.param(name)
-    if not text:
-        return None
-    if not text.isdigit():
-        raise status.bad_request(f"{name} must be a whole number that is not negative, not {text!r}")
-    return int(text)
+def _count(request: Request, name: str) -> int | None:
+    found = number(request, name)
+    if found is not None and found < 0:
+        raise status.bad_request(f"{name} must be a whole number that is not negative, not {found}")
+    return found
 
 
 class _Followed:
@@ -78,6 +77,7 @@ class _Followed:
         self._whole = len(text)
         self._clock = clock
         self._bucket = store.bucket(PODS)
+        self._outside = False
         self._callback: Callable[[], None] | None = None
         self._cut = request.param("tailLines") != ""
         if self._cut:
@@ -86,9 +86,12 @@ class _Followed:
             self._whole = len(_print(record.document(), self._request, clock()))
         self._refresh()
 
+    def hold_back(self) -> None:
+        self._outside = True
+
     def on_ready(self, callback: Callable[[], None]) -> None:
         self._callback = callback
-        self._bucket.listeners.append(self._changed)
+        self._listeners.append(self._changed)
         callback()
 
     def take(self, limit: int = 1 << 18) -> bytes:
@@ -101,19 +104,25 @@ class _Followed:
 
     def close(self) -> None:
         self.finished = True
-        if self._changed in self._bucket.listeners:
-            self._bucket.listeners.remove(self._changed)
+        if self._changed in self._listeners:
+            self._listeners.remove(self._changed)
+
+    @property
+    def _listeners(self) -> list[Callable[[], None]]:
+        return self._bucket.outside if self._outside else self._bucket.listeners
 
     def _changed(self) -> None:
-        newest = self._bucket.history[-1].new
-        if newest.key != self._key or newest.uid != self._uid:
+        record = self._store.get(PODS, *self._key)
+        if record is not None and (
+            record is self._seen or (self._outside and record.version > self._store.durable)
+        ):
             return
         self._refresh()
         if self._callback is not None:
             self._callback()
 
     def _refresh(self) -> None:
-        record = self._store.get(PODS, *self._key)
+        self._seen = record = self._store.get(PODS, *self._key)
         if record is None or record.uid != self._uid:
             self.finished = True
             return

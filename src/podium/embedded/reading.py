@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from podium.embedded import options
 from podium.embedded.conversion import is_served_form, to_served
 from podium.embedded.registry import Kind
 from podium.embedded.store import Record, Store
@@ -56,8 +57,10 @@ _FIELDS: dict[Resource, tuple[str, ...]] = {
     ),
 }
 _FIELDS[r.EVENTS_V1] = (
-    *(f.replace("involvedObject", "regarding") for f in _FIELDS[r.EVENTS]),
+    *(f.replace("involvedObject", "regarding") for f in _FIELDS[r.EVENTS] if "." in f),
+    "reason",
     "reportingController",
+    "type",
 )
 
 # What an absent field counts as.
@@ -126,8 +129,8 @@ class Filter:
 
 def _field(document: Document, path: str) -> str:
     if path == "source":
-        path = "source.component"
-    elif path == "status.successful":
+        return _field(document, "source.component") or _field(document, "reportingComponent")
+    if path == "status.successful":
         path = "status.succeeded"
     value: Any = document
     for part in path.split("."):
@@ -159,7 +162,7 @@ class _Token(msgspec.Struct):
 def list_page(store: Store, kind: Kind, namespace: str, request: Request) -> Page:
     """The page of a collection that a request asks for."""
     chosen = Filter(kind, request.param("labelSelector"), request.param("fieldSelector"))
-    limit = _whole_number(request, "limit")
+    limit = max(0, options.number(request, "limit") or 0)
     token = request.param("continue")
     after: Key | None = None
     if token:
@@ -219,9 +222,7 @@ def _version_to_list(store: Store, request: Request) -> int:
     match = request.param("resourceVersionMatch")
     if wanted in ("", "0"):
         return store.version
-    if not wanted.isdigit():
-        raise status.bad_request(f"Invalid value: {wanted!r}: resourceVersion must be a number".replace("'", '"'))
-    version = int(wanted)
+    version = options.version(request)
     if version > store.version:
         raise too_large(version, store.version)
     exact = match == "Exact" or (not match and request.param("limit"))
@@ -237,15 +238,6 @@ def too_large(version: int, current: int) -> ApiError:
         f"Too large resource version: {version}, current: {current}",
         {"causes": [cause], "retryAfterSeconds": 1},
     )
-
-
-def _whole_number(request: Request, name: str) -> int:
-    text = request.param(name)
-    if not text:
-        return 0
-    if not text.isdigit():
-        raise status.bad_request(f'strconv: parsing "{text}": {name} must be a whole number')
-    return int(text)
 
 
 def _encode_token(token: _Token) -> str:

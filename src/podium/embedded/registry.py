@@ -51,6 +51,9 @@ class Kind(msgspec.Struct, frozen=True):
     custom: bool = False
     columns: tuple[Column, ...] = ()
     selectable_fields: tuple[str, ...] = ()  # JSONPaths a custom resource allows in field selectors
+    # Records older than this may lack defaults of their version's schema; 0 if no version has any.
+    defaults_since: int = 0
+    defaulted: dict[str, Schema] = {}  # the schemas with defaults, by apiVersion
 
     @property
     def prefix(self) -> bytes:

@@ -6,6 +6,14 @@ import msgspec
 
 from podium.embedded.registry import Kind, Registry
 from podium.kube import status
+from podium.kube.resources import NODES, PODS, SERVICES
+
+# Ways to a process, which nothing simulated has.  A path may go on behind `proxy`.
+TO_PROCESSES = {
+    PODS: frozenset({"exec", "attach", "portforward", "proxy", "ephemeralcontainers", "resize"}),
+    NODES: frozenset({"proxy"}),
+    SERVICES: frozenset({"proxy"}),
+}
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -36,13 +44,15 @@ def resolve(registry: Registry, path: str) -> Target | None:
     if not registry.serves(group):
         raise status.no_page()
     kind = registry.find(group, version, rest[0])
-    if kind is None or len(rest) > 3 or (namespace and not kind.resource.namespaced):
+    if kind is None or (namespace and not kind.resource.namespaced):
         raise status.unknown_path()
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""
     if name and kind.resource.namespaced and not namespace:
         raise status.unknown_path()
-    if subresource and not _serves(kind, subresource):
+    if subresource and subresource in TO_PROCESSES.get(kind.resource, ()):
+        return Target(kind, namespace, name, subresource)
+    if len(rest) > 3 or (subresource and not _serves(kind, subresource)):
         raise status.unknown_path()
     return Target(kind, namespace, name, subresource)
 

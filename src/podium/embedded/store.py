@@ -6,6 +6,10 @@ it; a get, a list or a watch sends the bytes as they are.
 The recent writes of each resource are kept as a history with absolute positions.  Watches read it at their own
 pace (`embedded.feeds`), so a watcher costs one integer, and a page of a list can be answered as of the version
 at which the list began.
+
+A write is seen here before it is on the disk.  Whoever is in this process may act on it at once: what they write
+comes later in the log.  What leaves the process must be durable: answers wait, and watches show writes up to
+`Store.durable` and are woken when that moves.
 """
 
 from __future__ import annotations
@@ -21,8 +25,9 @@ from podium.kube.resources import Resource
 
 Document = dict[str, Any]
 
-HISTORY_BYTES = 64 << 20  # of documents, for each resource
-HISTORY_ENTRIES = 1024  # kept whatever their size
+# How much history a resource may have: in bytes that nothing else keeps, and in entries.
+HISTORY_BYTES = 64 << 20
+HISTORY_ENTRIES = 100_000
 
 
 class Record(msgspec.Struct, gc=False):
@@ -64,6 +69,12 @@ class Write(msgspec.Struct, gc=False):
     new: Record
     deleted: bool
 
+    @property
+    def size(self) -> int:
+        """The bytes that only the history keeps: what was before, and the last state of what is gone."""
+        before = 0 if self.old is None else len(self.old.data)
+        return before + len(self.new.data) if self.deleted else before
+
 
 class Passage(msgspec.Struct, frozen=True, gc=False):
     """A stretch of the history as watch events.  `view` tells which ones: the API version and the namespace."""
@@ -77,6 +88,8 @@ class Passage(msgspec.Struct, frozen=True, gc=False):
 class Log(Protocol):
     """Where writes are made durable.  `append` returns the number to wait for."""
 
+    keeps: bool  # False: nothing will ever be on a disk, and nobody need wait for it
+
     def append(self, resource: Resource, record: Record, deleted: bool) -> int: ...
 
 
@@ -88,7 +101,8 @@ class Bucket:
         self.history: list[Write] = []
         self.trimmed = 0  # position of history[0]
         self.oldest = 0  # watches from this version on can be served
-        self.listeners: list[Callable[[], None]] = []
+        self.listeners: list[Callable[[], None]] = []  # called at every write
+        self.outside: list[Callable[[], None]] = []  # called when writes have become durable
         self.closed = False  # the resource is no longer served
         self.passage: Passage | None = None  # what was read last: other watchers will ask for the same
         self._bytes = 0
@@ -100,18 +114,24 @@ class Bucket:
 
     def remember(self, write: Write) -> None:
         self.history.append(write)
-        self._bytes += len(write.new.data)
-        if self._bytes > HISTORY_BYTES and len(self.history) > HISTORY_ENTRIES:
+        self._bytes += write.size
+        if self._bytes > HISTORY_BYTES or len(self.history) > HISTORY_ENTRIES:
             self._trim()
 
     def _trim(self) -> None:
         """Drops the older half: in one go, because dropping from a list's front costs its whole length."""
-        count = max(1, (len(self.history) - HISTORY_ENTRIES // 2) // 2)
-        dropped = self.history[:count]
+        count = max(0, len(self.history) - HISTORY_ENTRIES // 2)
+        kept = self._bytes - sum(write.size for write in self.history[:count])
+        newest = len(self.history) - 1  # stays: it has not been read yet
+        while kept > HISTORY_BYTES // 2 and count < newest:
+            kept -= self.history[count].size
+            count += 1
+        if count == 0:
+            return
+        self.oldest = self.history[count - 1].version
         del self.history[:count]
         self.trimmed += count
-        self.oldest = dropped[-1].version
-        self._bytes -= sum(len(write.new.data) for write in dropped)
+        self._bytes = kept
 
     def position_after(self, version: int) -> int | None:
         """Where a watch from `version` begins to read; None if that part of the history is gone."""
@@ -142,11 +162,13 @@ class Store:
 
     def __init__(self, log: Log, first_version: int = 1) -> None:
         self.version = first_version
+        self.durable = first_version  # the newest version that is on the disk
         self.last_entry = 0  # of the log, for answers that must wait
         self._log = log
         self._next_id = 1
         self._first_version = first_version
         self._buckets: dict[Resource, Bucket] = {}
+        self._unseen: set[Bucket] = set()  # have writes that are not durable yet
 
     def restore(self, resource: Resource, record: Record) -> None:
         """Puts an object back as the log had it."""
@@ -165,7 +187,7 @@ class Store:
         bucket = self._buckets.pop(resource, None)
         if bucket is not None:
             bucket.closed = True
-            for listener in bucket.listeners:
+            for listener in (*bucket.listeners, *bucket.outside):
                 listener()
 
     def buckets(self) -> Iterator[tuple[Resource, Bucket]]:
@@ -224,3 +246,21 @@ class Store:
         self.last_entry = self._log.append(resource, write.new, write.deleted)
         for listener in bucket.listeners:
             listener()
+        if not self._log.keeps:
+            self.durable = self.version
+            for listener in bucket.outside:
+                listener()
+        else:
+            self._unseen.add(bucket)
+
+    def made_durable(self, entry: int) -> None:
+        """The log has brought everything up to `entry` to the disk.  Called on the loop."""
+        durable = self._first_version + entry  # every write is one version and one entry
+        if durable == self.durable:
+            return
+        self.durable = durable
+        for bucket in list(self._unseen):
+            if bucket.history[-1].version <= durable:
+                self._unseen.discard(bucket)
+            for listener in bucket.outside:
+                listener()

@@ -46,11 +46,20 @@ _CONDITIONAL_ONLY = {r.CUSTOMRESOURCEDEFINITIONS, r.PODDISRUPTIONBUDGETS, r.LEAS
 # Kinds that a PUT creates when they are absent.
 CREATE_ON_UPDATE = {r.LEASES, r.EVENTS, r.ENDPOINTS, r.EVENTS_V1, r.LIMITRANGES}
 
-# What the writers of a kind's status may set beside it.
-_METADATA_WITH_STATUS = {
-    r.PODS: ("labels", "annotations"),
-    r.NODES: ("labels", "annotations"),
-    r.DEPLOYMENTS: ("annotations",),  # its controller notes the revision, which is no change of the user's
+# What a write to the status may set beside it: a controller notes a revision, a kubelet labels its node.
+_WITH_STATUS = ("labels", "annotations", "finalizers", "ownerReferences")
+
+# Kinds of which it may not set some of these; of custom resources it may set none.
+_NOT_WITH_STATUS = {r.PODS: ("ownerReferences",), r.DEPLOYMENTS: ("labels",)}
+
+# Kinds that are kept and do nothing here: whoever makes one is told.
+WITHOUT_EFFECT: dict[Resource, tuple[str]] = {
+    r.CRONJOBS: ("no controller of CronJobs runs here: it will start no Jobs",),
+    r.DAEMONSETS: ("no controller of DaemonSets runs here: it will start no pods",),
+    r.REPLICATIONCONTROLLERS: ("no controller of ReplicationControllers runs here: it will start no pods",),
+    r.RESOURCEQUOTAS: ("this server does not enforce ResourceQuotas: it will refuse nothing for its sake",),
+    r.LIMITRANGES: ("this server does not enforce LimitRanges: it will neither set nor refuse anything",),
+    r.NETWORKPOLICIES: ("simulated pods have no network: this NetworkPolicy has no effect",),
 }
 
 # Kinds whose deletion is answered with the object instead of a Status.
@@ -114,16 +123,30 @@ def prepare_update(kind: Kind, new: Document, old: Document) -> None:
 
 
 def prepare_status_update(kind: Kind, new: Document, old: Document) -> Document:
-    """A write to the status keeps everything but the status (and, for a few kinds, some metadata)."""
+    """A write to the status keeps everything but the status and what of the metadata is anybody's to set."""
     result = dict(old)
     if "status" in new:
         result["status"] = new["status"]
     else:
         result.pop("status", None)
     metadata = result["metadata"] = dict(old["metadata"])
-    for field in _METADATA_WITH_STATUS.get(kind.resource, ()):
-        _restore(metadata, new["metadata"], field)
+    state = result.get("status")
+    if state and ("podIP" in state or "podIPs" in state) and kind.resource == r.PODS:
+        result["status"] = _with_all_addresses(state)
+    kept = _WITH_STATUS if kind.custom else _NOT_WITH_STATUS.get(kind.resource, ())
+    for field in _WITH_STATUS:
+        if field not in kept:
+            _restore(metadata, new["metadata"], field)
     return result
+
+
+def _with_all_addresses(status: Document) -> Document:
+    """A pod's address stands in its status twice; whoever writes one of the two writes both."""
+    single, listed = status.get("podIP") or "", status.get("podIPs") or []
+    first = (listed[0] or {}).get("ip", "") if listed else ""
+    if single and single != first:
+        return {**status, "podIPs": [{"ip": single}]}
+    return {**status, "podIP": first} if first and not single else status
 
 
 def _restore(document: Document, source: Document, field: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from podium.embedded import deletion
 from podium.embedded.conversion import to_served
 from podium.embedded.objects import Objects
-from podium.embedded.options import DeleteOptions, Preconditions
+from podium.embedded.options import delete_options
 from podium.embedded.registry import Kind, ScalePaths
 from podium.embedded.store import Record
 from podium.errors import ApiError
@@ -83,18 +83,20 @@ def _unbindable(name: str, why: str) -> ApiError:
     return status.conflict(Resource("", "v1", "pods/binding", "Binding"), name, why)
 
 
+def no_process(kind: Kind, name: str, subresource: str) -> ApiError:
+    """Why exec, port-forward and the like are not possible, for people: kubectl prints it as it is."""
+    what = kind.resource.kind.lower()
+    known = {"portforward": "port-forward", "ephemeralcontainers": "a debug container"}
+    verb = known.get(subresource, subresource)
+    why = "has no endpoint to talk to" if kind.resource == r.SERVICES else "has no process"
+    return status.bad_request(f"{verb} is not possible: {what} {name} is simulated and {why}")
+
+
 def evict(objects: Objects, kind: Kind, key: Key, eviction: Document) -> None:
     """Deletes a pod if its disruption budgets allow it; 429 tells which one does not."""
     record = objects.require(kind, *key)
-    options = DeleteOptions()
-    given = eviction.get("deleteOptions") or {}
-    options.grace_period_seconds = given.get("gracePeriodSeconds")
-    if given.get("preconditions"):
-        options.preconditions = Preconditions(
-            given["preconditions"].get("uid"), given["preconditions"].get("resourceVersion")
-        )
-    dry_run = bool(given.get("dryRun"))
-    options.dry_run = given.get("dryRun")
+    options = delete_options(eviction.get("deleteOptions") or {})
+    dry_run = bool(options.dry_run)
     pod = record.document()
     phase = pod.get("status", {}).get("phase")
     if phase not in ("Succeeded", "Failed", "Pending") and "deletionTimestamp" not in pod["metadata"]:

@@ -145,8 +145,14 @@ _DEFAULT = Printer((NAME, CREATED_AT), _default_cells)
 
 
 def custom_printer(columns: Sequence[Column]) -> Printer:
-    """The printer that a CustomResourceDefinition's additionalPrinterColumns describe."""
-    paths = [(column.type, jsonpath.compile_path(column.path)) for column in columns]
+    """The printer that a CustomResourceDefinition's additionalPrinterColumns describe.
+
+    A server takes a definition with a path that nobody can read, and prints its objects as if it named no columns.
+    """
+    try:
+        paths = [(column.type, jsonpath.compile_path(column.path)) for column in columns]
+    except (jsonpath.PathError, RecursionError):
+        return custom_printer((AGE_COLUMN,))
 
     def cells(document: Document, now: float) -> list[Any]:
         return [name_of(document), *(_custom_cell(kind, path.first(document), now) for kind, path in paths)]

@@ -17,7 +17,6 @@ from podium.kube.pod_defaults import add_default_tolerations, default_pod, defau
 from podium.kube.resources import Resource
 from podium.kube.schema.builtin import schema_of
 from podium.kube.schema.filling import drop_nulls, fill
-from podium.kube.schema.shape import ANY
 
 Document = dict[str, Any]
 
@@ -35,19 +34,11 @@ _RBAC_GROUP = "rbac.authorization.k8s.io"
 def default_object(resource: Resource, document: Document) -> None:
     """Fills in a built-in object before admission, at creation and at every update alike."""
     schema = schema_of(resource)
-    if resource in _KEEPING_NULLS:
-        for part in ("metadata", "status"):
-            drop_nulls(document.get(part) or {}, (schema.properties or {}).get(part, ANY))
-    else:
-        drop_nulls(document, schema)
+    drop_nulls(document, schema)
     fill(document, schema)
     dynamic = _DYNAMIC.get(resource)
     if dynamic is not None:
         dynamic(document)
-
-
-# Their documents contain JSON of other people, in which null is a value.
-_KEEPING_NULLS = frozenset({r.CONTROLLERREVISIONS, r.CUSTOMRESOURCEDEFINITIONS})
 
 
 def job_selector(document: Document, uid: str) -> None:

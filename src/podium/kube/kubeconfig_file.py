@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from podium.errors import UsageError
+from podium.kube import yaml_loading
 
 
 class Cluster(msgspec.Struct, rename="kebab"):
@@ -177,7 +178,7 @@ def _read(path: Path) -> _File:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: the kubeconfig cannot be read: {error}") from None
     try:
-        document = yaml.load(text, Loader=yaml.CSafeLoader)
+        document = yaml_loading.load(text)
     except yaml.YAMLError as error:
         raise UsageError(f"{path}: the kubeconfig is not YAML: {' '.join(str(error).split())}") from None
     try:

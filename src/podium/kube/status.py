@@ -9,6 +9,7 @@ import msgspec
 
 from podium.errors import ApiError
 from podium.kube.fields import FieldError
+from podium.kube.numbers import whole_number
 from podium.kube.resources import Resource
 
 # The reason a bare HTTP code stands for, when a server answers without a Status of its own.
@@ -42,7 +43,7 @@ def status_document(error: ApiError) -> dict[str, Any]:
         "reason": error.reason,
         "code": error.code,
     }
-    if error.details:
+    if error.details or error.code == 404:  # kubectl reads those of a 404 without asking whether there are any
         document["details"] = error.details
     return document
 
@@ -53,8 +54,9 @@ def error_from_body(code: int, body: bytes, retry_after: str = "") -> ApiError:
     `retry_after` is the header of that name: whoever turns a request away before looking at it has no Status.
     """
     error = _from_body(code, body)
-    if retry_after.isdigit():
-        error.details.setdefault("retryAfterSeconds", int(retry_after))
+    seconds = whole_number(retry_after)
+    if seconds is not None:
+        error.details.setdefault("retryAfterSeconds", seconds)
     return error
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from podium.dialects.volcano.job_names import JOBS
 from podium.dialects.volcano.names import COMMANDS, QUEUES
@@ -15,6 +14,7 @@ from podium.errors import UsageError
 from podium.kube.conditions import owner_reference
 from podium.kube.quantity import QuantityError, canonical
 from podium.kube.resources import Resource
+from podium.kube.yaml_files import YamlText
 
 Document = dict[str, Any]
 
@@ -80,11 +80,11 @@ def amounts(text: str, flag: str) -> dict[str, str]:
 def job_in(path: Path) -> Document:
     """The one job of a YAML file."""
     try:
-        documents = [each for each in yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader) if each]
+        documents = YamlText(path.read_text("utf-8-sig"), str(path), objects=True).documents
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is no YAML: it is not UTF-8 text") from None
     wanted = f"{JOBS.kind} of {JOBS.api_version}"
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise UsageError(f"{path} must hold one object, a {wanted}, and holds {len(documents)}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.dialects.volcano.names import QUEUE_NAME
 from podium.kube.cache import Cache
+from podium.kube.numbers import whole_number
 from podium.kube.resources import NAMESPACES
 from podium.kube.wire import Pod
 
@@ -70,6 +71,7 @@ def topology_of(annotations: Mapping[str, str]) -> dict[str, Any] | None:
     if mode is None and tier is None:
         return None
     topology: dict[str, Any] = {"mode": "soft" if (mode or "").lower() == "soft" else "hard"}
-    if tier is not None and tier.isdecimal():
-        topology["highestTierAllowed"] = int(tier)
+    highest = whole_number(tier or "")
+    if highest is not None:
+        topology["highestTierAllowed"] = highest
     return topology

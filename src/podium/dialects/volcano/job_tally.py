@@ -16,6 +16,7 @@ from podium.dialects.volcano.job_types import Job, TaskSpec, TaskState
 from podium.dialects.volcano.names import TASK_SPEC
 from podium.kube.cache import Cache
 from podium.kube.job_members import Member, Members, controlled_pods
+from podium.kube.numbers import whole_number
 from podium.kube.wire import Pod, condition
 
 _PHASES = {"Pending": "pending", "Running": "running", "Succeeded": "succeeded", "Failed": "failed"}
@@ -57,13 +58,13 @@ class Tally(Members):
 def _member(pod: Pod) -> Member:
     """Pods of Volcano 1.1 say their task only; their index is the end of their name."""
     marks = pod.annotations
-    index = marks.get(TASK_INDEX) or pod.name.rpartition("-")[2]
-    version = marks.get(JOB_VERSION, "0")
+    index = whole_number(marks.get(TASK_INDEX) or pod.name.rpartition("-")[2])
+    version = whole_number(marks.get(JOB_VERSION, "0"))
     return Member(
         pod,
         marks.get(TASK_SPEC, ""),
-        int(index) if index.isdecimal() else -1,
-        int(version) if version.isdecimal() else 0,
+        -1 if index is None else index,
+        version or 0,
         marks.get(OUT_OF_SYNC) == "true",
     )
 

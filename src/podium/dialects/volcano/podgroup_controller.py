@@ -43,6 +43,7 @@ from podium.kube.changes import Change, Create, Delete, Patch, Read
 from podium.kube.conditions import owner_reference
 from podium.kube.controller import NOTHING, Mapper, Outcome
 from podium.kube.mapping import nobody
+from podium.kube.numbers import whole_number
 from podium.kube.resources import DAEMONSETS, JOBS, NAMESPACES, PODS, REPLICASETS, STATEFULSETS, Resource
 from podium.kube.selectors import from_labels
 from podium.kube.wire import Object, OwnerReference, Pod, ReplicaSet, StatefulSet
@@ -284,7 +285,8 @@ def _news(wanted: Document, seen: Mapping[str, Any]) -> Document:
 
 def _minimum(text: str | None) -> int:
     """How many must start together; 1 if nothing sensible is said."""
-    return int(text) if text is not None and text.isdecimal() else 1
+    number = whole_number(text or "")
+    return 1 if number is None else number
 
 
 def _owner_references(pod: Pod, controller: OwnerReference) -> list[Document]:

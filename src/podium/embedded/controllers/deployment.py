@@ -30,6 +30,7 @@ from podium.kube.changes import Change, Create, Delete, Document, Patch
 from podium.kube.conditions import owner_reference
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
 from podium.kube.mapping import controlled_or_selected_by, itself
+from podium.kube.numbers import whole_number
 from podium.kube.resources import DEPLOYMENTS, PODS, REPLICASETS, Resource
 from podium.kube.selectors import LabelMatch, from_selector
 from podium.kube.wire import Deployment, Object, Pod, ReplicaSet
@@ -270,8 +271,7 @@ class _Rollout:
 
 
 def _revision(replicas: ReplicaSet) -> int:
-    text = replicas.annotations.get(REVISION, "")
-    return int(text) if text.isdecimal() else 0
+    return whole_number(replicas.annotations.get(REVISION, "")) or 0
 
 
 def _last_revision(sets: list[ReplicaSet]) -> int:

@@ -7,6 +7,7 @@ All functions give new sizes by UID and only for ReplicaSets that change.  They 
 from __future__ import annotations
 
 from podium.embedded.controllers.amounts import scaled
+from podium.kube.numbers import whole_number
 from podium.kube.times import parse_time
 from podium.kube.wire import Deployment, ReplicaSet, RollingUpdate
 
@@ -84,7 +85,8 @@ def _shrink(deployment: Deployment, new: ReplicaSet, old: list[ReplicaSet]) -> S
 def is_scaling(deployment: Deployment, sets: list[ReplicaSet]) -> bool:
     """Whether the wanted number changed since the ReplicaSets were last sized."""
     notes = [each.annotations.get(DESIRED, "") for each in sets if each.spec.replicas]
-    return any(note.isdecimal() and int(note) != deployment.spec.replicas for note in notes)
+    sized = [whole_number(note) for note in notes]
+    return any(number is not None and number != deployment.spec.replicas for number in sized)
 
 
 def rescale(deployment: Deployment, new: ReplicaSet | None, old: list[ReplicaSet]) -> Sizes:
@@ -132,5 +134,5 @@ def _fraction(deployment: Deployment, each: ReplicaSet, most: int) -> int:
     if deployment.spec.replicas == 0:
         return -size
     note = each.annotations.get(MAXIMUM, "")
-    before = int(note) if note.isdecimal() and int(note) else deployment.status.replicas
+    before = whole_number(note) or deployment.status.replicas
     return (2 * size * most + before) // (2 * before) - size if before else 0

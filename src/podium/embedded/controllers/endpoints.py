@@ -1,30 +1,44 @@
-"""Where a Service leads to: an EndpointSlice and an Endpoints object for every Service with a selector."""
+"""Where a Service leads to: EndpointSlices and an Endpoints object for every Service with a selector.
+
+The Endpoints of a Service without one are made by hand; slices that say the same are made from them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
-from podium.embedded.controllers.names import NamesIn, generated_names
+from podium.embedded.controllers.endpoint_parts import (
+    Groups,
+    Numbers,
+    by_numbers,
+    difference,
+    has_address,
+    is_headless,
+    is_ready,
+    labels_of,
+    port_document,
+    whereabouts,
+)
+from podium.embedded.controllers.endpoint_slices import (
+    MANAGED_BY,
+    MANAGER,
+    MIRROR_MANAGER,
+    SERVICE_NAME,
+    mirror_changes,
+    slice_changes,
+)
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Delete, Document, Patch
-from podium.kube.conditions import owner_reference
 from podium.kube.controller import NOTHING, Mapper, Outcome
 from podium.kube.mapping import itself, selected_by
 from podium.kube.resources import ENDPOINTS, ENDPOINTSLICES, PODS, SERVICES, Resource
 from podium.kube.selectors import NOTHING as MATCHES_NOTHING
 from podium.kube.selectors import LabelMatch, from_labels
-from podium.kube.wire import Endpoints, EndpointSlice, Object, Pod, Service, ServicePort
+from podium.kube.wire import Endpoints, Object, Pod, Service
 
-SERVICE_NAME = "kubernetes.io/service-name"
-MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
-MANAGER = "endpointslice-controller.k8s.io"
 ENDPOINTS_MANAGED_BY = "endpoints.kubernetes.io/managed-by"
-HEADLESS = "service.kubernetes.io/headless"
-
-# A pod that has ended keeps its address in its status, but nothing answers there.
-_ADDRESSED_PHASES = ("Pending", "Running")
+SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror"
+LEADER = "control-plane.alpha.kubernetes.io/leader"  # an old kind of lease, on an Endpoints object
 
 
 def selector_of(obj: Object) -> LabelMatch:
@@ -46,140 +60,41 @@ class EndpointsController:
 
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
         service = cache.find(SERVICES, Service, key)
+        present = cache.find(ENDPOINTS, Endpoints, key)
+        mirror = tuple(_mirror(service, present, cache))
         if service is None:
             # The slice goes with its owner; the Endpoints object is of the same name and has none.
-            orphan = cache.find(ENDPOINTS, Endpoints, key)
-            if orphan is None or orphan.deleting or ENDPOINTS_MANAGED_BY not in orphan.labels:
-                return NOTHING
-            return Outcome((Delete(ENDPOINTS, *key, uid=orphan.uid),))
-        if service.deleting or not service.spec.selector:
+            if present is None or present.deleting or ENDPOINTS_MANAGED_BY not in present.labels:
+                return Outcome(mirror)
+            return Outcome((Delete(ENDPOINTS, *key, uid=present.uid),))
+        if service.deleting:
             return NOTHING
+        if not service.spec.selector:
+            return Outcome(mirror)
         selected = cache.select(PODS, service.namespace, selector_of(service))
-        pods = [pod for pod in selected if isinstance(pod, Pod) and _has_address(pod)]
-        return Outcome((*_slice(service, pods, cache), *_endpoints(service, pods, cache)))
+        pods = [pod for pod in selected if isinstance(pod, Pod) and has_address(pod)]
+        groups = by_numbers(service, pods)
+        return Outcome((*mirror, *slice_changes(service, groups, cache), *_endpoints(service, groups, present)))
 
 
 def _service_of_slice(obj: Object, cache: Cache) -> Iterable[Key]:
     name = obj.labels.get(SERVICE_NAME)
-    return ((obj.namespace, name),) if name and obj.labels.get(MANAGED_BY) == MANAGER else ()
+    return ((obj.namespace, name),) if name and obj.labels.get(MANAGED_BY) in (MANAGER, MIRROR_MANAGER) else ()
 
 
-def _has_address(pod: Pod) -> bool:
-    return bool(pod.status.pod_ip) and pod.status.phase in _ADDRESSED_PHASES
-
-
-def _is_ready(service: Service, pod: Pod) -> bool:
-    return service.spec.publish_not_ready_addresses or (pod.ready and not pod.deleting)
-
-
-def _labels(service: Service) -> dict[str, str]:
-    headless = {HEADLESS: ""} if service.spec.cluster_ip == "None" else {}
-    return {**service.labels, **headless}
-
-
-# --- ports -------------------------------------------------------------------------------------------------
-
-
-def _port_number(port: ServicePort, pod: Pod | None) -> int | None:
-    """The number behind a port of the Service; a name is looked up in the pod's containers."""
-    target = port.target_port if port.target_port not in (None, 0, "") else port.port
-    if isinstance(target, int):
-        return target
-    for container in pod.spec.containers if pod is not None else ():
-        for each in container.ports or ():
-            if each.name == target and each.protocol == port.protocol:
-                return each.container_port
-    return None
-
-
-def _ports(service: Service, pod: Pod | None) -> list[Document]:
-    found: list[Document] = []
-    for port in service.spec.ports or ():
-        number = _port_number(port, pod)
-        if number is not None:
-            document: Document = {"name": port.name, "port": number, "protocol": port.protocol}
-            if port.app_protocol is not None:
-                document["appProtocol"] = port.app_protocol
-            found.append(document)
-    return found
-
-
-# --- the two objects ---------------------------------------------------------------------------------------
-
-
-def _reference(pod: Pod) -> Document:
-    return {"kind": "Pod", "namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
-
-
-def _slice(service: Service, pods: list[Pod], cache: Cache) -> Iterable[Change]:
-    """One slice for the Service, `<service>-` and five letters as users know it.
-
-    Pods of one Service are taken to be alike, so the first tells the numbers of named ports.
-    """
-    endpoints: list[Document] = []
-    for pod in pods:
-        endpoint: Document = {
-            "addresses": [pod.status.pod_ip],
-            "conditions": {
-                "ready": _is_ready(service, pod),
-                "serving": pod.ready,
-                "terminating": pod.deleting,
-            },
-            "targetRef": _reference(pod),
-        }
-        if pod.spec.node_name:
-            endpoint["nodeName"] = pod.spec.node_name
-        if pod.spec.hostname and pod.spec.subdomain == service.name:
-            endpoint["hostname"] = pod.spec.hostname
-        endpoints.append(endpoint)
-    content: Document = {"endpoints": endpoints, "ports": _ports(service, pods[0] if pods else None)}
-    present = _present_slice(service, cache)
-    labels = {**_labels(service), SERVICE_NAME: service.name, MANAGED_BY: MANAGER}
-    if present is None:
-        name = next(
-            generated_names(f"{service.name}-", NamesIn(cache, ENDPOINTSLICES, service.namespace), service.uid)
-        )
-        document = {
-            "apiVersion": ENDPOINTSLICES.api_version,
-            "kind": ENDPOINTSLICES.kind,
-            "metadata": {
-                "name": name,
-                "generateName": f"{service.name}-",
-                "namespace": service.namespace,
-                "labels": labels,
-                "ownerReferences": [owner_reference(service, SERVICES)],
-            },
-            "addressType": "IPv4",
-            **content,
-        }
-        return (Create(ENDPOINTSLICES, service.namespace, document),)
-    patch = _difference(present, labels, content)
-    if not patch:
+def _mirror(service: Service | None, endpoints: Endpoints | None, cache: Cache) -> Iterable[Change]:
+    """Slices for Endpoints that somebody made for a Service without a selector; none for any others."""
+    if endpoints is None or endpoints.deleting:
         return ()
-    return (Patch(ENDPOINTSLICES, present.namespace, present.name, patch, uid=present.uid),)
+    by_hand = service is not None and not service.spec.selector
+    skipped = endpoints.labels.get(SKIP_MIRROR) == "true" or LEADER in endpoints.annotations
+    return mirror_changes(endpoints, cache, wanted=by_hand and not skipped)
 
 
-def _present_slice(service: Service, cache: Cache) -> EndpointSlice | None:
-    for _, each in cache.owned_by(service.uid, ENDPOINTSLICES):
-        if isinstance(each, EndpointSlice) and each.labels.get(MANAGED_BY) == MANAGER and not each.deleting:
-            return each
-    return None
-
-
-def _endpoints(service: Service, pods: list[Pod], cache: Cache) -> Iterable[Change]:
+def _endpoints(service: Service, groups: Groups, present: Endpoints | None) -> Iterable[Change]:
     """The older form of the same: addresses that are ready and those that are not, by ports."""
-    ready = [_address(service, pod) for pod in pods if _is_ready(service, pod)]
-    waiting = [_address(service, pod) for pod in pods if not _is_ready(service, pod) and not pod.deleting]
-    subset: Document = {}
-    if ready:
-        subset["addresses"] = ready
-    if waiting:
-        subset["notReadyAddresses"] = waiting
-    if subset and (ports := _ports(service, pods[0])):
-        subset["ports"] = [{key: value for key, value in port.items() if value != ""} for port in ports]
-    content: Document = {"subsets": [subset] if subset else None}
-    labels = {**_labels(service), ENDPOINTS_MANAGED_BY: "endpoint-controller"}
-    present = cache.find(ENDPOINTS, Endpoints, (service.namespace, service.name))
+    content: Document = {"subsets": _subsets(service, groups) or None}
+    labels = {**labels_of(service), ENDPOINTS_MANAGED_BY: "endpoint-controller"}
     if present is None:
         document = {
             "apiVersion": ENDPOINTS.api_version,
@@ -188,24 +103,43 @@ def _endpoints(service: Service, pods: list[Pod], cache: Cache) -> Iterable[Chan
             **{key: value for key, value in content.items() if value},
         }
         return (Create(ENDPOINTS, service.namespace, document),)
-    patch = _difference(present, labels, content)
+    patch = difference(present, labels, content)
     return (Patch(ENDPOINTS, present.namespace, present.name, patch, uid=present.uid),) if patch else ()
 
 
+def _subsets(service: Service, groups: Groups) -> list[Document]:
+    """Ports that the same pods have form a subset; a named port with two numbers is two ports."""
+    if not service.spec.ports and not is_headless(service):
+        return []
+    together: dict[tuple[Numbers, ...], list[Document]] = {}
+    for index, port in enumerate(service.spec.ports or ()):
+        holders: dict[int | None, list[Numbers]] = {}
+        for numbers in groups:
+            holders.setdefault(numbers[index], []).append(numbers)
+        for number, who in holders.items():
+            if number is not None:
+                document = {key: value for key, value in port_document(port, number).items() if value != ""}
+                together.setdefault(tuple(who), []).append(document)
+    if not service.spec.ports:
+        together[tuple(groups)] = []  # a headless Service may lead to addresses alone
+    found = [
+        _subset(service, [pod for numbers in who for pod in groups[numbers]], documents)
+        for who, documents in together.items()
+    ]
+    return [subset for subset in found if "addresses" in subset or "notReadyAddresses" in subset]
+
+
+def _subset(service: Service, pods: list[Pod], ports: list[Document]) -> Document:
+    ready: list[Document] = []
+    waiting: list[Document] = []
+    for pod in sorted(pods, key=lambda pod: (pod.status.pod_ip, pod.uid)):
+        if is_ready(service, pod):
+            ready.append(_address(service, pod))
+        elif not pod.deleting:
+            waiting.append(_address(service, pod))
+    parts = {"addresses": ready, "notReadyAddresses": waiting, "ports": ports}
+    return {name: part for name, part in parts.items() if part}
+
+
 def _address(service: Service, pod: Pod) -> Document:
-    address: Document = {"ip": pod.status.pod_ip, "targetRef": _reference(pod)}
-    if pod.spec.node_name:
-        address["nodeName"] = pod.spec.node_name
-    if pod.spec.hostname and pod.spec.subdomain == service.name:
-        address["hostname"] = pod.spec.hostname
-    return address
-
-
-def _difference(present: Object, labels: dict[str, str], content: Document) -> Document:
-    """The merge patch that brings an object's labels and content up to date; empty when they are."""
-    shown = msgspec.to_builtins(present)
-    patch: Document = {key: value for key, value in content.items() if (shown.get(key) or None) != (value or None)}
-    missing = {key: value for key, value in labels.items() if present.labels.get(key) != value}
-    if missing:
-        patch["metadata"] = {"labels": missing}
-    return patch
+    return {"ip": pod.status.pod_ip, **whereabouts(service, pod)}

@@ -165,13 +165,35 @@ def _finish_deletion(resource: Resource, obj: Object, cache: Cache) -> list[Chan
             without_owners(kind, dependent, {obj.uid}) for kind, dependent in cache.owned_by(obj.uid)
         ]
         return freed or [_without_finalizer(resource, obj, ORPHAN)]
-    if FOREGROUND in finalizers and not any(
-        reference.uid == obj.uid and reference.block_owner_deletion
-        for _, dependent in cache.owned_by(obj.uid)
-        for reference in dependent.metadata.owner_references or ()
-    ):
+    if FOREGROUND in finalizers and all(_waits_for(each, obj, cache) for each in _blocking(obj, cache)):
         return [_without_finalizer(resource, obj, FOREGROUND)]
     return []
+
+
+def _blocking(owner: Object, cache: Cache) -> Iterator[Object]:
+    """The dependents that a foreground deletion of the owner waits for."""
+    for _, dependent in cache.owned_by(owner.uid):
+        references = dependent.metadata.owner_references or ()
+        if any(each.uid == owner.uid and each.block_owner_deletion for each in references):
+            yield dependent
+
+
+def _waits_for(dependent: Object, owner: Object, cache: Cache) -> bool:
+    """Whether a dependent in foreground deletion waits for its own owner in turn, over whatever chain.
+
+    Nobody in such a circle would ever go: somebody has to be the first, and it may be any of them.
+    """
+    seen = {dependent.uid}
+    left = [dependent]
+    while left:
+        each = left.pop()
+        if each.uid == owner.uid:
+            return True
+        if _waits_in_foreground(each):
+            further = [one for one in _blocking(each, cache) if one.uid not in seen]
+            seen.update(one.uid for one in further)
+            left += further
+    return False
 
 
 def _without_finalizer(resource: Resource, obj: Object, finalizer: str) -> Patch:

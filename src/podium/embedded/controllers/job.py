@@ -9,6 +9,8 @@ counted and none is still terminating, so that whoever waits for it finds the re
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from podium.embedded.controllers.job_pods import Plan, plan_pods
@@ -24,17 +26,18 @@ from podium.embedded.controllers.job_tally import (
 )
 from podium.embedded.controllers.names import NamesIn
 from podium.embedded.controllers.pods import claim, rest_after
-from podium.kube.cache import Cache, Key
+from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Document
 from podium.kube.conditions import set_condition
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
+from podium.kube.defaults import JOB_NAME
 from podium.kube.events import WARNING
 from podium.kube.job_members import delete_pod
 from podium.kube.mapping import controlled_by, itself
 from podium.kube.resources import JOBS, PODS, Resource
-from podium.kube.selectors import EVERYTHING, from_selector
+from podium.kube.selectors import EVERYTHING, LabelMatch, from_selector
 from podium.kube.times import format_time, parse_time
-from podium.kube.wire import Condition, Job, Pod, condition
+from podium.kube.wire import Condition, Job, Object, Pod, condition
 from podium.kube.writing import (
     condition_documents,
     count,
@@ -79,20 +82,37 @@ def finished(job: Job) -> Condition | None:
     return None
 
 
+def selector_of(job: Job) -> LabelMatch:
+    return from_selector(job.spec.selector) if job.spec.selector else EVERYTHING
+
+
 class JobController:
+    """A pod that has lost its controller is adopted again by the Job that it was made for.
+
+    Orphans are rare and looking for them is not free, so a Job looks only after one of its pods was seen without
+    a controller; a Job with a selector of the user's own, which may match pods from before, looks always.
+    """
+
     name = "job"
 
     def __init__(self) -> None:
-        self.watches: dict[Resource, Mapper] = {JOBS: itself, PODS: controlled_by(JOBS)}
+        self.watches: dict[Resource, Mapper] = {JOBS: self._job, PODS: self._jobs_of_pod}
+        self._manual: set[Key] = set()
+        self._orphaned: set[Key] = set()
 
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
         job = cache.find(JOBS, Job, key)
-        if job is None or finished(job) or job.spec.managed_by not in ("", OWN_NAME):
+        if job is None and not cache.synced(JOBS):
             return NOTHING
-        match = from_selector(job.spec.selector) if job.spec.selector else EVERYTHING
-        claimed = claim(cache, JOBS, job, match, PODS, Pod, adopt=bool(job.spec.manual_selector))
+        if job is None or finished(job) or job.spec.managed_by not in ("", OWN_NAME):
+            self._manual.discard(key)
+            self._orphaned.discard(key)
+            return NOTHING
+        adopt = key in self._manual or key in self._orphaned
+        claimed = claim(cache, JOBS, job, selector_of(job), PODS, Pod, adopt=adopt, finalizer=TRACKING)
         if claimed.changes:
             return Outcome(claimed.changes)
+        self._orphaned.discard(key)
         tally = Tally(job, claimed.objects)
         started = _started(job, now)
 
@@ -119,6 +139,32 @@ class JobController:
         timers = [at for at in (plan.again_at, deadline if ending is None else None) if at is not None]
         rest = rest_after(len(tally.pods))
         return Outcome(tuple(changes), min(timers, default=None), notes + _pod_notes(job, plan), rest)
+
+    def _job(self, obj: Object, cache: Cache) -> Iterable[Key]:
+        if isinstance(obj, Job) and obj.spec.manual_selector:
+            self._manual.add(key_of(obj))
+        return itself(obj, cache)
+
+    def _jobs_of_pod(self, obj: Object, cache: Cache) -> Iterable[Key]:
+        if obj.metadata.controller is not None:
+            return _controlling_job(obj, cache)
+        if obj.deleting:
+            return ()
+        concerned = [key for key in self._manual if key[0] == obj.namespace and _selects(key, obj, cache)]
+        name = obj.labels.get(JOB_NAME)
+        if name:
+            # Its labels still say which Job made it.
+            self._orphaned.add((obj.namespace, name))
+            concerned.append((obj.namespace, name))
+        return concerned
+
+
+_controlling_job = controlled_by(JOBS)
+
+
+def _selects(key: Key, pod: Object, cache: Cache) -> bool:
+    job = cache.find(JOBS, Job, key)
+    return job is not None and selector_of(job)(pod.labels)
 
 
 def _started(job: Job, now: float) -> float | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from podium.embedded.controllers.job import OWN_NAME, finished
 from podium.embedded.controllers.job_tally import TRACKING, tracked
 from podium.kube.cache import Cache, Key, key_of
@@ -28,7 +30,9 @@ class JobOrphanController:
         pod = cache.find(PODS, Pod, key)
         if pod is None or not tracked(pod) or _has_counter(pod, cache):
             return NOTHING
-        return Outcome((without_finalizer(PODS, pod, TRACKING),))
+        # By the version: the Job may adopt the pod in this very moment, and then counts it.
+        patch = without_finalizer(PODS, pod, TRACKING)
+        return Outcome((msgspec.structs.replace(patch, resource_version=pod.metadata.resource_version),))
 
 
 def _has_counter(pod: Pod, cache: Cache) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
+from podium.kube.numbers import whole_number
+
 Interval = tuple[int, int]
 
 
@@ -36,9 +38,10 @@ class Indexes:
         found: list[Interval] = []
         for part in (text or "").split(","):
             start, dash, end = part.partition("-")
-            if not start.isdecimal() or (dash and not end.isdecimal()):
+            first, last = whole_number(start), whole_number(end if dash else start)
+            if first is None or last is None:
                 continue
-            first, last = int(start), min(int(end) if dash else int(start), limit - 1)
+            last = min(last, limit - 1)
             if first <= last:
                 found.append((first, last))
         return cls(found)

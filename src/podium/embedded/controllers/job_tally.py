@@ -24,6 +24,7 @@ from podium.embedded.controllers.job_indexes import Indexes
 from podium.embedded.controllers.job_policies import FAIL_INDEX, judge
 from podium.embedded.controllers.pods import active, terminating
 from podium.kube.job_members import container_restarts
+from podium.kube.numbers import whole_number
 from podium.kube.times import parse_time
 from podium.kube.wire import ContainerStatus, Job, Pod, PodSpec, UncountedTerminatedPods, condition
 
@@ -42,13 +43,11 @@ def tracked(pod: Pod) -> bool:
 
 def index_of(pod: Pod) -> int | None:
     """The pod's completion index; None where there is no valid one."""
-    text = pod.annotations.get(INDEX, "")
-    return int(text) if text.isdecimal() else None
+    return whole_number(pod.annotations.get(INDEX, ""))
 
 
 def annotated_count(pod: Pod, annotation: str) -> int:
-    text = pod.annotations.get(annotation, "")
-    return int(text) if text.isdecimal() else 0
+    return whole_number(pod.annotations.get(annotation, "")) or 0
 
 
 def only_replaces_failed(job: Job) -> bool:

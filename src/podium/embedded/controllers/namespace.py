@@ -1,24 +1,30 @@
-"""The end of a namespace: everything in it is deleted, then its `kubernetes` finalizer is removed.
+"""The end of a namespace: its pods are deleted, then everything else, then its `kubernetes` finalizer is removed.
 
-That everything has been told to go is written into the status, as the condition NamespaceDeletionContentFailure
-with status False.  After a restart the controller so knows that only what still lingers has to be waited for.
+Pods go first because they use the rest: a pod that is still ending keeps its Secrets, claims and policies.
+
+How far it has come is written into the status, so that a controller which was away goes on from there.  The
+condition NamespaceDeletionContentFailure with status False says that the pods have been deleted as a collection;
+NamespaceContentRemaining, that everything else has been, and what of it is still there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Delete, Replace
 from podium.kube.conditions import set_condition
 from podium.kube.controller import NOTHING, Mapper, Outcome
 from podium.kube.mapping import itself
-from podium.kube.resources import EVENTS, EVENTS_V1, NAMESPACES, Resource
+from podium.kube.resources import EVENTS, EVENTS_V1, NAMESPACES, PODS, Resource
 from podium.kube.wire import Namespace, Object, condition
 from podium.kube.writing import condition_documents, status_patch
 
 FINALIZER = "kubernetes"
 CONTENT_DELETED = "NamespaceDeletionContentFailure"
+CONTENT_REMAINING = "NamespaceContentRemaining"
 
 # Deleted with the rest, but neither watched nor waited for: nothing holds an event.
 _UNWATCHED = {EVENTS, EVENTS_V1}
@@ -56,19 +62,26 @@ class NamespaceController:
             return NOTHING
         if FINALIZER not in (namespace.spec.finalizers or ()):
             return NOTHING
-        told = condition(namespace.status.conditions, CONTENT_DELETED)
+        conditions = namespace.status.conditions
+        told = condition(conditions, CONTENT_DELETED)
         if told is None or told.status != "False":
-            return Outcome((*self._delete_everything(namespace), *_tell_deleted(namespace, now)))
+            return Outcome((*_delete_all(namespace, [PODS]), *_write(namespace, _deleted(), now)))
+        if cache.holds(PODS, namespace.name):
+            return Outcome(tuple(_delete_late(namespace, [PODS], cache)))
         lingering = [each for each in self._contents.values() if cache.holds(each, namespace.name)]
+        if condition(conditions, CONTENT_REMAINING) is None:
+            others = [each for each in self._contents.values() if each != PODS]
+            changes = _delete_all(namespace, others)
+            return Outcome((*changes, *_write(namespace, _remaining(lingering), now)))
         if not lingering:
             return Outcome((_finalize(namespace),))
-        return Outcome(tuple(_delete_late(namespace, lingering, cache)))
+        late = _delete_late(namespace, lingering, cache)
+        return Outcome((*late, *_write(namespace, _remaining(lingering), now)))
 
-    def _delete_everything(self, namespace: Namespace) -> list[Change]:
-        """By collection and without looking: the cache may not know the youngest objects yet."""
-        return [
-            Delete(resource, namespace.name, "", propagation="Background") for resource in self._contents.values()
-        ]
+
+def _delete_all(namespace: Namespace, resources: Iterable[Resource]) -> list[Change]:
+    """By collection and without looking: the cache may not know the youngest objects yet."""
+    return [Delete(resource, namespace.name, "", propagation="Background") for resource in resources]
 
 
 def _delete_late(namespace: Namespace, resources: list[Resource], cache: Cache) -> Iterator[Change]:
@@ -92,12 +105,33 @@ def _dying_namespace(resource: Resource) -> Mapper:
     return mapper
 
 
-def _tell_deleted(namespace: Namespace, now: float) -> tuple[Change, ...]:
+class _Finding(msgspec.Struct, frozen=True):
+    """What a condition of the namespace says."""
+
+    kind: str
+    status: str
+    reason: str
+    message: str
+
+
+def _deleted() -> _Finding:
     sentence = "All content successfully deleted, may be waiting on finalization"
+    return _Finding(CONTENT_DELETED, "False", "ContentDeleted", sentence)
+
+
+def _remaining(lingering: Iterable[Resource]) -> _Finding:
+    names = sorted(f"{each.plural}.{each.group}".rstrip(".") for each in lingering)
+    if not names:
+        return _Finding(CONTENT_REMAINING, "False", "ContentRemoved", "All content successfully removed")
+    message = f"Some resources are remaining: {', '.join(names)}"
+    return _Finding(CONTENT_REMAINING, "True", "SomeResourcesRemain", message)
+
+
+def _write(namespace: Namespace, found: _Finding, now: float) -> tuple[Change, ...]:
     conditions = condition_documents(namespace.status.conditions)
     status = {
         "phase": "Terminating",
-        "conditions": set_condition(conditions, CONTENT_DELETED, "False", "ContentDeleted", sentence, now),
+        "conditions": set_condition(conditions, found.kind, found.status, found.reason, found.message, now),
     }
     return status_patch(NAMESPACES, namespace, namespace.status, status)
 

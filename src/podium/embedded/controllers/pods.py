@@ -41,8 +41,12 @@ def claim(
     *,
     adopt: bool = True,
     member: Callable[[T], bool] = lambda _: True,
+    finalizer: str = "",
 ) -> Claim[T]:
-    """Objects of `kind` under `owner`: orphans that match are adopted, children that no longer match released."""
+    """Objects of `kind` under `owner`: orphans that match are adopted, children that no longer match released.
+
+    `finalizer` is what the owner keeps on its objects: it comes with the adoption and goes with the release.
+    """
     mine: list[T] = []
     changes: list[Change] = []
     for _, obj in cache.owned_by(owner.uid, kind):
@@ -52,12 +56,12 @@ def claim(
         if match(obj.labels) and member(obj):
             mine.append(obj)
         elif not owner.deleting and not obj.deleting:
-            changes.append(without_owners(kind, obj, {owner.uid}))
+            changes.append(_released(kind, obj, owner, finalizer))
     if adopt and not owner.deleting:
         for obj in cache.select(kind, owner.namespace, match):
             orphan = obj.metadata.controller is None and not obj.deleting
             if orphan and isinstance(obj, struct) and member(obj) and not _finished(obj):
-                changes.append(_with_owner(kind, obj, owner_reference(owner, resource)))
+                changes.append(_adopted(kind, obj, owner_reference(owner, resource), finalizer))
     return Claim(mine, tuple(changes))
 
 
@@ -65,24 +69,39 @@ def _finished(obj: Object) -> bool:
     return isinstance(obj, Pod) and obj.finished
 
 
-def _with_owner(kind: Resource, obj: Object, reference: Document) -> Patch:
-    references = [*owner_documents(obj.metadata.owner_references or ()), reference]
-    return _owners_patch(kind, obj, references)
+def _adopted(kind: Resource, obj: Object, reference: Document, finalizer: str) -> Patch:
+    metadata: Document = {"ownerReferences": [*owner_documents(obj.metadata.owner_references or ()), reference]}
+    held = obj.metadata.finalizers or []
+    if finalizer and finalizer not in held:
+        metadata["finalizers"] = [*held, finalizer]
+    return _metadata_patch(kind, obj, metadata)
+
+
+def _released(kind: Resource, obj: Object, owner: Object, finalizer: str) -> Patch:
+    metadata: Document = {"ownerReferences": _other_owners(obj, {owner.uid})}
+    held = obj.metadata.finalizers or []
+    if finalizer in held:
+        metadata["finalizers"] = [each for each in held if each != finalizer] or None
+    return _metadata_patch(kind, obj, metadata)
 
 
 def without_owners(kind: Resource, obj: Object, uids: set[str]) -> Patch:
     """The object without its references to these owners."""
+    return _metadata_patch(kind, obj, {"ownerReferences": _other_owners(obj, uids)})
+
+
+def _other_owners(obj: Object, uids: set[str]) -> list[Document] | None:
     kept = [each for each in obj.metadata.owner_references or () if each.uid not in uids]
-    return _owners_patch(kind, obj, owner_documents(kept) or None)
+    return owner_documents(kept) or None
 
 
-def _owners_patch(kind: Resource, obj: Object, references: list[Document] | None) -> Patch:
-    # Custom resources know no strategic merge, so the list is sent as a whole and guarded by the version.
+def _metadata_patch(kind: Resource, obj: Object, metadata: Document) -> Patch:
+    # Custom resources know no strategic merge, so lists are sent as a whole and guarded by the version.
     return Patch(
         kind,
         obj.namespace,
         obj.name,
-        {"metadata": {"ownerReferences": references}},
+        {"metadata": metadata},
         uid=obj.uid,
         resource_version=obj.metadata.resource_version,
     )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from podium.embedded.nodes.addresses import Ranges
 from podium.embedded.nodes.containers import Clock
 from podium.embedded.nodes.lifecycle import Place, Step, advance, has_begun, refused
-from podium.embedded.nodes.node_status import every_node, is_silent, node_changes
+from podium.embedded.nodes.node_status import is_silent, node_changes, unless_foreign
 from podium.embedded.nodes.rooms import Refusal, Rooms, Tenant
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Delete, Patch
@@ -36,7 +36,7 @@ Drives = Callable[[Node], bool]
 
 def simulated_kubelets(
     *,
-    drives: Drives = every_node,
+    drives: Drives = unless_foreign,
     start_seconds: float = 0.0,
     events: bool = True,
     heartbeat: bool = False,
@@ -57,7 +57,7 @@ class NodeKubelet:
 
     name = "kubelet-nodes"
 
-    def __init__(self, drives: Drives = every_node) -> None:
+    def __init__(self, drives: Drives = unless_foreign) -> None:
         self.watches = {NODES: _own_key}
         self._drives = drives
         self._ranges = Ranges()
@@ -91,7 +91,7 @@ class PodKubelet:
     name = "kubelet-pods"
     component = "kubelet"
 
-    def __init__(self, drives: Drives = every_node, start_seconds: float = 0.0, events: bool = True) -> None:
+    def __init__(self, drives: Drives = unless_foreign, start_seconds: float = 0.0, events: bool = True) -> None:
         self.watches = {PODS: _bound_pod, NODES: _pods_of_node}
         self._drives = drives
         self._start_seconds = start_seconds
@@ -135,7 +135,7 @@ class Heartbeat:
 
     name = "kubelet-leases"
 
-    def __init__(self, drives: Drives = every_node) -> None:
+    def __init__(self, drives: Drives = unless_foreign) -> None:
         self.watches = {NODES: _own_key, LEASES: _leased_node}
         self._drives = drives
 

@@ -23,6 +23,8 @@ from podium.kube.wire import Container, ContainerStatus, Pod
 _CREATING = "ContainerCreating"
 _INITIALIZING = "PodInitializing"
 
+_DEFAULT_GRACE = 30
+
 # How long the server gets to take a pod of grace 0 out by itself.
 _LEFT_TO_KUBELET = 2.0
 
@@ -128,14 +130,23 @@ def _remove_at(pod: Pod) -> float | None:
 
 
 def _deletion(pod: Pod, script: Script) -> Stop | None:
-    """When the containers of a deleted pod have obeyed, or are killed for not having done so."""
+    """When the containers of a deleted pod have obeyed, or are killed for not having done so.
+
+    A simulated process obeys at once, unless it has something to wait for: what its annotation says, a preStop
+    hook that sleeps, or the time by which whoever deleted it has extended its own grace period.
+    """
     if not pod.deleting:
         return None
     grace = float(pod.metadata.deletion_grace_period_seconds or 0)
     told_at = parse_time(pod.metadata.deletion_timestamp) - grace
-    if script.termination_seconds > grace:
+    own = pod.spec.termination_grace_period_seconds
+    extended = grace - (_DEFAULT_GRACE if own is None else own)
+    hooks = (each.lifecycle.pre_stop for each in pod.spec.containers if each.lifecycle and each.lifecycle.pre_stop)
+    sleeps = (hook.sleep.seconds for hook in hooks if hook.sleep)
+    seconds = max(extended, max(sleeps, default=0) + script.termination_seconds)
+    if seconds > grace:
         return Stop(told_at + grace, SIGKILL_EXIT)
-    return Stop(told_at + script.termination_seconds, SIGTERM_EXIT)
+    return Stop(told_at + max(seconds, 0.0), SIGTERM_EXIT)
 
 
 def _deadline(pod: Pod, clock: Clock) -> float | None:

@@ -1,8 +1,11 @@
 """What a simulated kubelet says about its node.
 
 A Node that somebody made with kubectl becomes a simulated one: what its kubelet would have registered is filled
-in, what the user gave stays.  The annotation `podium.dev/fail` silences the kubelet.  What the node controller
-would conclude from the silence after forty seconds is written at once.
+in, what the user gave stays.  The mark `podium.dev/simulated: "false"`, a label or an annotation, leaves a node
+and its pods to a kubelet of somebody else.
+
+The annotation `podium.dev/fail` silences the kubelet.  What the node controller would conclude from the silence
+after forty seconds is written at once.
 """
 
 from __future__ import annotations
@@ -30,15 +33,19 @@ _LOST = "Kubelet stopped posting node status."
 _BROKEN = "the kubelet was made to fail by the annotation podium.dev/fail"
 
 
-def every_node(node: Node) -> bool:
-    """Drives all nodes: the embedded server's choice."""
-    return True
+def unless_foreign(node: Node) -> bool:
+    """Drives all nodes but those with the mark podium.dev/simulated: "false": the embedded server's choice."""
+    return _mark(node) != "false"
 
 
 def marked_nodes(node: Node) -> bool:
-    """Drives the nodes with the label or annotation podium.dev/simulated: the choice beside real kubelets."""
-    mark = node.labels.get(SIMULATED) or node.annotations.get(SIMULATED) or ""
-    return mark.lower() not in ("", "false")
+    """Drives the nodes with the mark podium.dev/simulated only: the choice beside kubelets of others."""
+    return _mark(node) not in ("", "false")
+
+
+def _mark(node: Node) -> str:
+    """The label or annotation podium.dev/simulated."""
+    return (node.labels.get(SIMULATED) or node.annotations.get(SIMULATED) or "").lower()
 
 
 def is_silent(node: Node) -> bool:

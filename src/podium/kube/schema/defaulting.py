@@ -27,6 +27,16 @@ def apply_defaults(value: Any, schema: Schema) -> None:
             apply_defaults(item, items)
 
 
+def has_defaults(schema: Schema) -> bool:
+    """Whether there is a default anywhere below a custom resource's schema."""
+    members = [*(schema.properties or {}).values(), schema.items, schema.values]
+    return any(
+        member.default is not msgspec.UNSET or has_defaults(member)
+        for member in members
+        if member is not None and not member.name
+    )
+
+
 def _fill_object(value: dict[str, Any], schema: Schema) -> None:
     members = schema.properties or {}
     for key, member in members.items():

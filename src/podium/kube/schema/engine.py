@@ -18,7 +18,7 @@ from podium.kube.schema.defaulting import apply_defaults
 from podium.kube.schema.mismatch import first_mismatch
 from podium.kube.schema.mismatch import metadata_mismatch as metadata_type_error
 from podium.kube.schema.model import Schema
-from podium.kube.schema.shape import checker, members_of
+from podium.kube.schema.shape import checker, meant, members_of
 from podium.kube.schema.values import validate
 
 __all__ = [
@@ -76,6 +76,7 @@ def _unknown(document: Document, schema: Schema, resource: bool) -> list[str]:
 
 def _strangers(value: Any, schema: Schema, resource: bool, path: str) -> Iterator[tuple[Document, str, str]]:
     """Every unknown field: the object it stands in, its key and its path."""
+    schema = meant(value, schema)
     if isinstance(value, list) and schema.items is not None:
         for index, item in enumerate(value):
             yield from _strangers(item, schema.items, schema.items.embedded, f"{path}[{index}]")

@@ -12,7 +12,15 @@ from typing import Any
 from podium.kube import fields
 from podium.kube.schema.formats import is_byte, is_date_time
 from podium.kube.schema.model import Schema
-from podium.kube.schema.shape import ANY, integer_range, is_int_or_string, is_quantity, members_of, object_meta
+from podium.kube.schema.shape import (
+    ANY,
+    integer_range,
+    is_int_or_string,
+    is_quantity,
+    meant,
+    members_of,
+    object_meta,
+)
 
 _LAYOUTS = {"date-time": "2006-01-02T15:04:05Z07:00", "micro-time": "2006-01-02T15:04:05.000000Z07:00"}
 _QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -32,6 +40,7 @@ def metadata_mismatch(metadata: Any) -> str | None:
 
 def _mismatch(value: Any, schema: Schema, owner: str, path: str, resource: bool) -> str | None:
     """The first mismatch below.  `owner` is the struct that has the field."""
+    schema = meant(value, schema)
     if value is None or (not schema.type and not schema.int_or_string and not resource):
         return None
     if schema.format == "quantity":

@@ -35,6 +35,7 @@ class Schema(msgspec.Struct):
     nullable: bool = False
     format: str = ""  # int32 int64 byte date-time micro-time quantity double ...
     int_or_string: bool = False
+    if_object: Schema | None = None  # a value that is an object is of this type instead
     enum: tuple[Any, ...] = ()
     pattern: str = ""
     minimum: float | None = None

@@ -16,6 +16,7 @@ import msgspec
 from podium.kube.resources import Resource
 from podium.kube.schema.builtin import type_named
 from podium.kube.schema.model import Schema
+from podium.kube.schema.shape import ANY
 from podium.kube.schema.structural import to_openapi
 
 Document = dict[str, Any]
@@ -79,6 +80,8 @@ class _Components:
         name = schema.name or ".".join((*reversed(resource.group.split(".")), resource.version, resource.kind))
         if not schema.name:
             schema = _with_type_meta(schema)
+            if self._older and schema.preserve_unknown:
+                schema = Schema(type="object")  # its readers would refuse what is not listed: nothing is
         body = self._body(schema, name)
         gvk = _gvk(resource)
         if gvk not in body.setdefault(_GVK, []):
@@ -101,6 +104,11 @@ class _Components:
         document = to_openapi(msgspec.structs.replace(schema, properties=None, items=None, values=None))
         if schema.format == "micro-time":
             document["format"] = "date-time"
+        if not self._older and schema.int_or_string and not (schema.any_of or schema.all_of):
+            document["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+        if not self._older and schema.embedded:
+            schema = _with_type_meta(schema)
+            document["required"] = [*document.get("required", ()), "kind", "apiVersion"]
         if schema.properties is not None:
             document["properties"] = {key: self._field(field) for key, field in schema.properties.items()}
         if schema.items is not None:
@@ -111,6 +119,8 @@ class _Components:
 
     def _field(self, schema: Schema) -> Document:
         """What stands in the place of a field: a reference, with what is said about this place only."""
+        if schema.if_object is not None:
+            schema = ANY  # one of two: OpenAPI's readers are better served with anything
         if not schema.name:
             return self._inline(schema)
         if schema.name not in self.found:

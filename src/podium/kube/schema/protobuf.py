@@ -14,7 +14,7 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -27,7 +27,8 @@ from podium.kube.schema.model import Schema
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 
 _MAGIC = b"k8s\x00"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)
+_DEEPEST = 100  # messages in each other
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 Document = dict[str, Any]
@@ -54,9 +55,11 @@ def decode_object(body: bytes) -> Document:
         api_version = _bytes(type_meta.get(1, b"")).decode()
         kind = _bytes(type_meta.get(2, b"")).decode()
         found: Document = {"apiVersion": api_version, "kind": kind}
-        _read_message(_bytes(envelope.get(2, b"")), _schema(api_version, kind), found)
+        _read_message(_bytes(envelope.get(2, b"")), _schema(api_version, kind), found, 0)
     except (struct.error, IndexError, UnicodeDecodeError, OverflowError, msgspec.DecodeError) as error:
         raise ProtobufError(f"the protobuf message is damaged: {error}") from None
+    except RecursionError:
+        raise _too_deep() from None
     return found
 
 
@@ -96,7 +99,9 @@ def _type_name(schema: Schema) -> str:
 # --- values ------------------------------------------------------------------------------------------------
 
 
-def _read_message(data: bytes, schema: Schema, into: Document, type_name: str = "") -> None:
+def _read_message(data: bytes, schema: Schema, into: Document, depth: int, type_name: str = "") -> None:
+    if depth > _DEEPEST:
+        raise _too_deep()
     fields = _numbers()[type_name or _type_name(schema)]
     properties = schema.properties or {}
     for number, raw in _fields(data):
@@ -104,23 +109,23 @@ def _read_message(data: bytes, schema: Schema, into: Document, type_name: str = 
         if field is None:
             continue  # of a newer version: as unknown here as in JSON
         if field.inline:
-            _read_message(_bytes(raw), schema, into, field.inline)
+            _read_message(_bytes(raw), schema, into, depth, field.inline)
             continue
         of = properties[field.name]
-        if of.type == "array":
+        if of.type == "array" and of.if_object is None:
             assert of.items is not None
-            into.setdefault(field.name, []).extend(_elements(raw, of.items))
+            into.setdefault(field.name, []).extend(_elements(raw, of.items, depth))
         elif of.values is not None:
             entry = _collect(_bytes(raw))
             key = _bytes(entry.get(1, b"")).decode()
-            into.setdefault(field.name, {})[key] = _value(entry.get(2, b""), of.values)
+            into.setdefault(field.name, {})[key] = _value(entry.get(2, b""), of.values, depth)
         else:
-            value = _value(raw, of)
+            value = _value(raw, of, depth)
             if value is not None and (value or not field.optional):
                 into[field.name] = value
 
 
-def _elements(raw: Raw, items: Schema) -> list[Any]:
+def _elements(raw: Raw, items: Schema, depth: int) -> list[Any]:
     """Numbers may come packed: many in one field."""
     if items.type == "integer" and isinstance(raw, bytes):
         numbers, at = [], 0
@@ -128,11 +133,13 @@ def _elements(raw: Raw, items: Schema) -> list[Any]:
             number, at = _varint(raw, at)
             numbers.append(_signed(number))
         return numbers
-    return [_value(raw, items)]
+    return [_value(raw, items, depth)]
 
 
-def _value(raw: Raw, of: Schema) -> Any:
+def _value(raw: Raw, of: Schema, depth: int) -> Any:
     """One value; None for a time that is not set."""
+    if of.if_object is not None:
+        return _either(list(_fields(_bytes(raw))), of, depth)
     if of.type == "boolean":
         return bool(raw)
     if of.type == "integer":
@@ -144,24 +151,40 @@ def _value(raw: Raw, of: Schema) -> Any:
         return _bytes(_collect(data).get(1, b"")).decode()
     if of.int_or_string:
         parts = _collect(data)
-        return _bytes(parts.get(3, b"")).decode() if parts.get(1) else _signed(int(parts.get(2, 0)))
+        return _bytes(parts.get(3, b"")).decode() if parts.get(1) else _signed(_number(parts.get(2, 0)))
     if of.format in ("date-time", "micro-time"):
         return _time(_collect(data), micro=of.format == "micro-time")
     if of.type == "string":
         return base64.b64encode(data).decode() if of.format == "byte" else data.decode()
     if of.properties is not None:
         found: Document = {}
-        _read_message(data, of, found)
+        _read_message(data, of, found, depth + 1)
         return found
     return msgspec.json.decode(_bytes(_collect(data).get(1, b"null")))  # JSON inside: managed fields, revisions
+
+
+def _either(fields: list[tuple[int, Raw]], of: Schema, depth: int) -> Any:
+    """A schema or a boolean, in a CRD; or a schema or a list.  Each alternative has a field of its own."""
+    struct, other = (2, 1) if of.type == "boolean" else (1, 2)
+    for number, raw in fields:
+        if number == struct:
+            found: Document = {}
+            assert of.if_object is not None
+            _read_message(_bytes(raw), of.if_object, found, depth + 1)
+            return found
+    if of.type == "boolean":
+        return any(raw for number, raw in fields if number == other)
+    assert of.items is not None
+    return [_value(raw, of.items, depth) for number, raw in fields if number == other]
 
 
 def _time(parts: dict[int, Raw], *, micro: bool) -> str | None:
     if not parts:
         return None
-    seconds, nanos = _signed(int(parts.get(1, 0))), int(parts.get(2, 0))
+    seconds, nanos = _signed(_number(parts.get(1, 0))), _number(parts.get(2, 0))
     moment = _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
+    # Not by strftime, which writes the year 1 as "1".
+    return moment.isoformat(timespec="microseconds" if micro else "seconds") + "Z"
 
 
 # --- bytes -------------------------------------------------------------------------------------------------
@@ -214,3 +237,13 @@ def _bytes(raw: Raw) -> bytes:
     if isinstance(raw, bytes):
         return raw
     raise ProtobufError("the protobuf message is damaged: a number stands where something else should")
+
+
+def _number(raw: Raw) -> int:
+    if isinstance(raw, int):
+        return raw
+    raise ProtobufError("the protobuf message is damaged: something else stands where a number should")
+
+
+def _too_deep() -> ProtobufError:
+    return ProtobufError(f"the protobuf message exceeded max depth: it nests more than {_DEEPEST} deep")

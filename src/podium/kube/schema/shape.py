@@ -41,6 +41,11 @@ _MOST = 50_000
 _TEXTS = frozenset((str, type(None)))
 
 
+def meant(value: Any, schema: Schema) -> Schema:
+    """The type that a value is to be read by: where an object may stand for another type, the value says which."""
+    return schema.if_object if schema.if_object is not None and type(value) is dict else schema
+
+
 def checker(schema: Schema, resource: bool) -> Test:
     """Whether a value has only known fields of right types, as a function; made once for each schema."""
     known = _checkers.get((id(schema), resource))
@@ -48,12 +53,25 @@ def checker(schema: Schema, resource: bool) -> Test:
         return known[1]
     if len(_checkers) > _MOST:
         _checkers.clear()
+    if schema.if_object is not None:
+        return _either_checker(schema)
     if resource or schema.type == "object" or schema.properties is not None:
         return _object_checker(schema, resource)
     test = _value_checker(schema)
     # The schema is kept beside its test, so that its id stays its own.
     _checkers[id(schema), resource] = (schema, test)
     return test
+
+
+def _either_checker(schema: Schema) -> Test:
+    assert schema.if_object is not None
+    is_object, is_other = checker(schema.if_object, False), _value_checker(schema)
+
+    def is_either(value: Any) -> bool:
+        return is_object(value) if type(value) is dict else is_other(value)
+
+    _checkers[id(schema), False] = (schema, is_either)
+    return is_either
 
 
 def _object_checker(schema: Schema, resource: bool) -> Test:
@@ -150,7 +168,8 @@ def _list_checker(items: Schema) -> Test:
 
 def _plain_type(schema: Schema) -> type | None:
     """The Python type that says all about a value of this schema, if there is one."""
-    if schema.int_or_string or schema.format in ("quantity", "byte", "date-time", "micro-time"):
+    special = schema.format in ("quantity", "byte", "date-time", "micro-time")
+    if special or schema.int_or_string or schema.if_object is not None:
         return None
     return {"string": str, "boolean": bool}.get(schema.type)
 

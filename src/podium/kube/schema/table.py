@@ -14,6 +14,7 @@ apply takes it as one value).  A field line is the name, with `!` when required,
     string bool int32 int64 number bytes Quantity IntOrString Time MicroTime
     object   a JSON object whose fields are not known       any   any JSON value
     [T] {T}  a list, a map from strings                     T     a type of these tables
+    T|S      an object of the type T, or else an S
 
 A type name means the one of the same group, else of `core`, else of `meta`; `core/Event` says which.  Attributes:
 
@@ -123,6 +124,9 @@ class Tables:
         return msgspec.structs.replace(schema, **changes)
 
     def _reference(self, text: str, group: str) -> Schema:
+        if "|" in text and text[0] not in "[{":
+            struct, _, other = text.partition("|")
+            return msgspec.structs.replace(self._reference(other, group), if_object=self._reference(struct, group))
         if text.startswith("["):
             return Schema(type="array", items=self._reference(text[1:-1], group), list_type="atomic")
         if text.startswith("{"):

@@ -20,6 +20,9 @@ _COLUMN_FORMATS = (
     "int64",
     "password",
 )
+_NO_WEBHOOKS = (
+    "this server calls no webhook to convert objects between versions: use strategy None, or define one version"
+)
 _STORAGE = "must have exactly one version marked as storage version"
 
 
@@ -76,6 +79,8 @@ def _check_spec(errors: Errors, spec: Document, named: Document) -> None:
     conversion: Document = spec.get("conversion") or {}
     strategy = conversion.get("strategy")
     check_choice(errors, "spec.conversion.strategy", strategy, ("None", "Webhook"))
+    if strategy == "Webhook" and len(versions) > 1:
+        errors.append(forbidden("spec.conversion.strategy", _NO_WEBHOOKS))
     if strategy != "Webhook" and "webhook" in conversion:
         told = "should not be set when strategy is not set to Webhook"
         errors.append(forbidden("spec.conversion.webhookClientConfig", told))

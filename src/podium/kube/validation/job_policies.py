@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podium.kube import names
 from podium.kube.fields import FieldError, duplicate, invalid, required, too_many, unsupported
+from podium.kube.numbers import whole_number
 from podium.kube.validation.base import Document, Errors, check_not_negative, complain
 
 _ACTIONS = frozenset({"Count", "FailIndex", "FailJob", "Ignore"})
@@ -110,13 +111,15 @@ def _count_indexes(text: str, completions: int) -> tuple[int, str]:
     total, last = 0, -1
     for part in text.split(",") if text else ():
         first, dash, end = part.partition("-")
-        ends = (first, end) if dash else (first,)
-        for each in ends:
-            if not each.isdecimal():
+        ends = []
+        for each in (first, end) if dash else (first,):
+            number = whole_number(each)
+            if number is None:
                 return total, f'cannot convert string to integer for index: "{each}"'
-            if int(each) >= completions:
+            if number >= completions:
                 return total, f'too large index: "{each}"'
-        start, stop = int(first), int(end) if dash else int(first)
+            ends.append(number)
+        start, stop = ends[0], ends[-1]
         if start <= last or (dash and stop <= start):
             return total, f"non-increasing order, previous: {max(last, 0)}, current: {start}"
         total += stop - start + 1

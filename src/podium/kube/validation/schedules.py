@@ -5,6 +5,7 @@ from __future__ import annotations
 import zoneinfo
 
 from podium.kube.fields import invalid
+from podium.kube.numbers import whole_number
 from podium.kube.validation.base import Errors
 
 _MACROS = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
@@ -69,8 +70,8 @@ def _schedule_problem(schedule: str) -> str | None:
 def _part_problem(part: str, low: int, high: int, known: dict[str, int]) -> str | None:
     """What is wrong with one range such as `*/5`, `mon-fri` or `1-30/2`."""
     span, slash, step = part.partition("/")
-    if slash and (not step.isdecimal() or int(step) == 0):
-        if not step.isdecimal():
+    if slash and not (every := whole_number(step)):
+        if every is None:
             return f'failed to parse int from {step}: strconv.Atoi: parsing "{step}": invalid syntax'
         return f"step of range should be a positive number: {part}"
     if span in ("*", "?"):
@@ -80,7 +81,7 @@ def _part_problem(part: str, low: int, high: int, known: dict[str, int]) -> str 
         return f"too many hyphens: {part}"
     values = []
     for end in ends:
-        value = known.get(end.lower(), int(end) if end.isdecimal() else None)
+        value = known.get(end.lower(), whole_number(end))
         if value is None:
             return f'failed to parse int from {end}: strconv.Atoi: parsing "{end}": invalid syntax'
         values.append(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podium.kube import names
 from podium.kube.fields import forbidden, invalid, required, unsupported
+from podium.kube.numbers import whole_number
 from podium.kube.selectors import SelectorError, from_selector
 from podium.kube.validation.base import (
     Document,
@@ -268,5 +269,4 @@ def _check_percent(errors: Errors, path: str, value: int | str) -> None:
 def _amount(value: int | str) -> int:
     if isinstance(value, int):
         return value
-    digits = value.removesuffix("%")
-    return int(digits) if digits.isdecimal() else 0
+    return whole_number(value.removesuffix("%")) or 0

@@ -88,6 +88,7 @@ class Condition(View):
     last_transition_time: str | None = None
     last_update_time: str | None = None
     last_probe_time: str | None = None
+    last_heartbeat_time: str | None = None
     observed_generation: int | None = None
 
 

@@ -30,6 +30,18 @@ class EnvVar(View):
     value: str = ""
 
 
+class SleepAction(View):
+    seconds: int = 0
+
+
+class LifecycleHandler(View):
+    sleep: SleepAction | None = None
+
+
+class Lifecycle(View):
+    pre_stop: LifecycleHandler | None = None
+
+
 class Container(View):
     name: str
     image: str = ""
@@ -39,6 +51,7 @@ class Container(View):
     resources: Resources | None = None
     ports: list[ContainerPort] | None = None
     restart_policy: str | None = None
+    lifecycle: Lifecycle | None = None
 
 
 class Toleration(View):

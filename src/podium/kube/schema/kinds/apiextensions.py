@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions.  `any` stands where a schema may be a boolean, a list or a schema."""
+"""CustomResourceDefinitions."""
 
 TABLES = (
     (
@@ -68,13 +68,13 @@ CustomResourceValidation
 JSONSchemaProps
   $ref                                  string
   $schema                               string
-  additionalItems                       any
-  additionalProperties                  any
+  additionalItems                       JSONSchemaProps|bool
+  additionalProperties                  JSONSchemaProps|bool
   allOf                                 [JSONSchemaProps]
   anyOf                                 [JSONSchemaProps]
   default                               any
   definitions                           {JSONSchemaProps}
-  dependencies                          {any}
+  dependencies                          {JSONSchemaProps|[string]}
   description                           string
   enum                                  [any]
   example                               any
@@ -83,7 +83,7 @@ JSONSchemaProps
   externalDocs                          ExternalDocumentation
   format                                string
   id                                    string
-  items                                 any
+  items                                 JSONSchemaProps|[JSONSchemaProps]
   maxItems                              int64
   maxLength                             int64
   maxProperties                         int64
@@ -128,7 +128,9 @@ SelectableField
 
 CustomResourceSubresources
   scale   CustomResourceSubresourceScale
-  status  object
+  status  CustomResourceSubresourceStatus
+
+CustomResourceSubresourceStatus
 
 CustomResourceSubresourceScale
   labelSelectorPath    string
