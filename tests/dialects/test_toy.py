@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,12 +24,13 @@ from podium.embedded.nodes.shapes import Shape
 from podium.kube.client import Client
 from podium.kube.resources import PODS
 from podium.runtime.configuration import embedded_profiles
+from podium.sim.histories import population
 from podium.sim.histories.faults import FAULTS
 from podium.sim.histories.run import run_history
 from podium.sim.scenario import play, read_scenario
 from tests.dialects import toy
 
-SEEDS = range(2)
+SEEDS = range(200 if os.environ.get("PODIUM_SOAK") else 5)
 PATIENCE = 20.0
 
 
@@ -39,10 +41,49 @@ def spoken() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", FAULTS)
-def test_it_lives_through_every_fault(number: int) -> None:
-    for seed in SEEDS:
-        result = run_history(number, seed, embedded_profiles())
-        assert result.violation == "", f"seed {seed}: {result.violation}"
+def test_it_lives_through_every_fault(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mostly teams, of all manners: places before pods, places that are held, partners, and those that grow."""
+    kinds = population.workloads()
+    teams = dict.fromkeys(("team", "crew", "squad"), kinds["team"])
+    monkeypatch.setattr(population, "workloads", lambda: {**teams, "pod": kinds["pod"], "group": kinds["group"]})
+    profiles = embedded_profiles()
+    failed = [result for seed in SEEDS if (result := run_history(number, seed, profiles)).violation]
+    assert not failed, "\n".join(f"seed {each.seed}: {each.violation}" for each in failed)
+
+
+def test_teams_of_every_manner_in_a_scenario(tmp_path: Path) -> None:
+    """Places before pods, places that are held, partners that start together, and a team that grows."""
+    ask = template(Ask(cpu=1, seconds=60, scheduler=toy.SCHEDULER))
+    wide = template(Ask(cpu=4, seconds=60, scheduler=toy.SCHEDULER))
+    apply = [
+        toy.team("placed", ask, count=2, minimum=2, reserve=True),
+        toy.team("grown", ask, count=1, minimum=1, most=3),
+        toy.team("one", ask, count=1, minimum=1, partners=["other"]),
+        toy.team("patient", wide, count=2, minimum=2, patient=True),
+        toy.pool("rich", 0, "m-000"),
+        toy.team("rich", wide, count=1, minimum=1, pool="rich"),
+    ]
+    events = [
+        {"at": 0, "apply": apply},
+        {"at": 200, "apply": [toy.team("other", ask, count=1, minimum=1, partners=["one"])]},
+    ]
+    nodes = [{"name": "n", "count": 1, "cpu": 10}, {"name": "m", "count": 1, "cpu": 4}]
+    path = tmp_path / "scenario.yaml"
+    path.write_text(yaml.safe_dump({"nodes": nodes, "events": events}))
+    result = play(read_scenario(path), path, embedded_profiles())
+    started: dict[str, list[int]] = {}
+    for pod in result.pods:
+        assert pod.phase == "Succeeded", pod
+        started.setdefault(pod.name.rpartition("-")[0], []).append(round(pod.started))
+    assert {name: len(each) for name, each in started.items()} == {
+        "placed": 2, "grown": 3, "one": 1, "other": 1, "patient": 2, "rich": 1,
+    }  # fmt: skip
+    assert min(started["one"]) == min(started["other"]) >= 200, "they start together"
+    assert len(set(started["patient"])) == 1
+    first, second, third = sorted(started["grown"])
+    assert first < second < third
+    assert {pod.node for pod in result.pods if pod.name.startswith("rich")} == {"m-000"}
+    assert "m-000" not in {pod.node for pod in result.pods if not pod.name.startswith("rich")}
 
 
 def test_its_objects_can_be_in_a_scenario(tmp_path: Path) -> None:

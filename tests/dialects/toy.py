@@ -1,7 +1,11 @@
 """A toy dialect in one module: Teams are gangs, and Pools are queues.
 
     kind: Team     spec: {count: 4, minimum: 2, pool: small, template: ...}   its controller makes the pods
-    kind: Pool     spec: {cpus: 5}                                             what its pods may hold together
+                     reserve: true     places first (status.places), then the pods for them
+                     patient: true     places that were found are held while the others are looked for
+                     partners: [b, c]  teams that start together with it
+                     most: 6           it grows by one at a time, as far as there is room (status.wanted)
+    kind: Pool     spec: {cpus: 5, nodes: [a, b]}        what its pods may hold together, and the nodes it owns
 
 Nothing else of podium knows it.  `registered` is the line that makes it spoken.
 """
@@ -11,7 +15,7 @@ Nothing else of podium knows it.  `registered` is the line that makes it spoken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any
@@ -19,8 +23,13 @@ from typing import Annotated, Any
 import msgspec
 
 import podium.dialects
+from podium.core import quorum
+from podium.core.action import Action
+from podium.core.actions import BUILT_IN as ACTIONS
 from podium.core.facts import GangFacts
-from podium.core.model import Gang, Phase, Queue
+from podium.core.model import Gang, Mode, Phase, Queue, Size
+from podium.core.session import Session
+from podium.core.slots import slot_id
 from podium.dialects.dialect import (
     BuiltInProfile,
     Dialect,
@@ -29,6 +38,7 @@ from podium.dialects.dialect import (
     Progress,
     QueueKind,
     Setting,
+    Slot,
     State,
     Verdict,
 )
@@ -44,21 +54,22 @@ from podium.kube.mapping import controlled_by, itself
 from podium.kube.resources import PODS, Resource
 from podium.kube.schema.crd import Column, Definition, said
 from podium.kube.times import parse_time
-from podium.kube.wire import Object, Pod, View
+from podium.kube.wire import Node, Object, Pod, View
 from podium.kube.writing import pod_from_template
 from podium.reasons import Refusal
 
 TEAMS = Resource("toy.example.com", "v1", "teams", "Team")
 POOLS = Resource("toy.example.com", "v1", "pools", "Pool", namespaced=False)
 TEAM, INDEX, POOL = "toy.example.com/team", "toy.example.com/index", "toy.example.com/pool"
+RESERVED = "toy.example.com/reserved"  # on pods for which there is a slot
 SCHEDULER = "toy-scheduler"
 
 _PROFILE = """
 period: 2s
-actions: "allocate"
+actions: "allocate, grow"
 tiers:
 - plugins: [{name: priority}, {name: gang}]
-- plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
+- plugins: [{name: predicates}, {name: nodeowner}, {name: capacity}, {name: nodeorder}]
 """
 
 
@@ -66,15 +77,30 @@ class TeamSpec(View):
     count: Annotated[int, said("Its pods.", minimum=0)] = 1
     minimum: Annotated[int, said("How many of them start together.", minimum=0)] = 1
     pool: Annotated[str, said("Whose part of the cluster is used.")] = ""
+    reserve: Annotated[bool, said("Places are found before there are pods.")] = False
+    patient: Annotated[bool, said("Places are held while others are looked for.")] = False
+    partners: Annotated[list[str] | None, said("Teams that start together with it.")] = None
+    most: Annotated[int, said("How far it may grow.", minimum=0)] = 0
     template: Annotated[msgspec.Raw, said("The pods.", built_in="PodTemplateSpec")] = msgspec.Raw(b"{}")
+
+
+class TeamStatus(View):
+    places: Annotated[dict[str, str] | None, said("The nodes of its pods, by index.")] = None
+    wanted: Annotated[int, said("How many pods it shall have.")] = 0
 
 
 class Team(Object):
     spec: TeamSpec = TeamSpec()
+    status: TeamStatus = TeamStatus()
+
+    @property
+    def size(self) -> int:
+        return max(self.spec.count, self.status.wanted)
 
 
 class PoolSpec(View):
     cpus: Annotated[int, said("What its pods may hold together.")] = 0
+    nodes: Annotated[list[str] | None, said("The nodes that it owns.")] = None
 
 
 class Pool(Object):
@@ -101,8 +127,54 @@ def _read_team(team: Team, priorities: Priorities) -> tuple[GangFacts, Refusal |
         minimum=team.spec.minimum,
         created=parse_time(team.metadata.creation_timestamp),
         phase=Phase.INQUEUE,
+        profile=SCHEDULER if team.spec.reserve else "",
+        mode=Mode.NON_STRICT if team.spec.patient else Mode.STRICT,
+        together=tuple(_gang_id(team.namespace, each) for each in team.spec.partners or ()),
+        size=Size(team.spec.count, team.spec.most, team.size) if team.spec.most > team.spec.count else None,
     )
     return facts, None
+
+
+def _slots(team: Team) -> list[Slot]:
+    """With their places, as far as they have been found."""
+    if not team.spec.reserve:
+        return []
+    document = pod_from_template(
+        bytes(team.spec.template), team.namespace, team.name, owner_reference(team, TEAMS)
+    )
+    pod = msgspec.convert(document, Pod)
+    places = team.status.places or {}
+    return [
+        Slot(slot_id(team.uid, "", index), _pod_name(team.name, "", index), pod, node=places.get(str(index), ""))
+        for index in range(team.size)
+    ]
+
+
+def _decided(team: Team, gang: Gang, nodes: Mapping[str, str]) -> Patch | None:
+    """The places that were found, and how large it shall be."""
+    found = {slot.rpartition("/")[2]: node for slot, node in nodes.items()}
+    known = team.status.places or {}
+    status: Document = {}
+    if team.spec.reserve and found != known:
+        status["places"] = {**dict.fromkeys(known), **found}
+    if gang.size is not None and gang.size.wanted != team.size:
+        status["wanted"] = gang.size.wanted
+    if not status:
+        return None
+    return Patch(TEAMS, team.namespace, team.name, {"status": status}, subresource="status", uid=team.uid)
+
+
+def _slot_of(pod: Pod) -> str | None:
+    owner, index = pod.metadata.controller, pod.annotations.get(INDEX)
+    if owner is None or index is None or pod.annotations.get(RESERVED) != "true":
+        return None
+    return slot_id(owner.uid, "", int(index))
+
+
+def _owner(node: Node, pools: Sequence[Pool]) -> str:
+    """The pool that lists a node; of several none."""
+    found = [pool.name for pool in pools if node.name in (pool.spec.nodes or ())]
+    return _queue_id(found[0]) if len(found) == 1 else ""
 
 
 def _read_pool(pool: Pool) -> tuple[Queue, tuple[Refusal, ...]]:
@@ -150,20 +222,44 @@ class TeamController:
         if team is None or team.deleting:
             return NOTHING
         members = Members(_member(pod) for pod in controlled_pods(cache, team.uid))
-        roles, names = [Role("", team.spec.count, team.spec.minimum)], partial(_pod_name, team.name)
+        roles, names = [Role("", team.size, team.spec.minimum)], partial(_pod_name, team.name)
         creation = to_create(members, roles, team.spec.minimum, names, team.namespace, cache)
-        surplus = (each for each in members.surplus({"": team.spec.count}) if not each.leaving)
+        surplus = (each for each in members.surplus({"": team.size}) if not each.leaving)
         changes: list[Change] = [delete_pod(each.pod) for each in surplus]
+        placed = team.status.places or {}
         for role, index in creation.places:
+            if team.spec.reserve and str(index) not in placed:
+                continue  # first a place, then a pod for it
             owner = owner_reference(team, TEAMS)
             pod = pod_from_template(bytes(team.spec.template), team.namespace, names(role, index), owner)
-            pod["metadata"]["annotations"] |= {TEAM: team.name, INDEX: str(index)}
+            reserved = {RESERVED: "true"} if team.spec.reserve else {}
+            pod["metadata"]["annotations"] |= {TEAM: team.name, INDEX: str(index), **reserved}
             changes.append(Create(PODS, team.namespace, pod))
         return Outcome(tuple(changes))
 
 
 def _member(pod: Pod) -> Member:
     return Member(pod, "", int(pod.annotations.get(INDEX, "-1")))
+
+
+# --- an action of its own --------------------------------------------------------------------------------------
+
+
+class Grow(Action):
+    """Asks teams whose pods all have places for one more, as far as they may grow."""
+
+    name = "grow"
+    PEACEFUL = True
+
+    def run(self, session: Session) -> Iterator[None]:
+        for gang in session.own:
+            size = gang.size
+            if size is not None and size.wanted < size.most and quorum.started(gang) and gang.ready >= size.wanted:
+                statement = session.statement()
+                statement.resize(gang, size.wanted + 1)
+                statement.commit()
+                session.look_again(gang, session.now + 5.0)
+            yield
 
 
 # --- the record ------------------------------------------------------------------------------------------------
@@ -179,8 +275,8 @@ def team(name: str, pods: Document, **spec: Any) -> Document:
     }
 
 
-def pool(name: str, cpus: int) -> Document:
-    spec = {"cpus": cpus}
+def pool(name: str, cpus: int, *nodes: str) -> Document:
+    spec = {"cpus": cpus, "nodes": list(nodes)}
     return {"apiVersion": POOLS.api_version, "kind": POOLS.kind, "metadata": {"name": name}, "spec": spec}
 
 
@@ -195,6 +291,18 @@ def _some_team(draw: Draw, name: str) -> list[Document]:
         made["spec"]["pool"] = "small"
     elif where == 1:
         made["metadata"]["annotations"] = dict(ask.naming)
+    manner = draw.pick(("plain", "reserve", "patient", "together", "elastic"))
+    if manner == "reserve":
+        made["spec"]["reserve"] = True
+        made["spec"]["template"]["spec"]["schedulerName"] = SCHEDULER
+    elif manner == "patient":
+        made["spec"]["patient"] = True
+    elif manner == "elastic":
+        made["spec"]["most"] = count + draw.whole(1, 2)
+    elif manner == "together":
+        other = team(f"{name}-too", template(asked), count=2, minimum=2, partners=[name])
+        made["spec"]["partners"] = [f"{name}-too"]
+        return [made, other]
     return [made]
 
 
@@ -206,17 +314,17 @@ def _progress(document: Document, phases: Mapping[str, int]) -> Progress:
 def toy(setting: Setting) -> Dialect:
     return Dialect(
         name="toy",
-        marks=Marks(_memberships, _pool_of),
+        marks=Marks(_memberships, _pool_of, slot=_slot_of),
         definitions=(
-            Definition(TEAMS, Team, columns=(Column("Count", ".spec.count", "integer"),)),
+            Definition(TEAMS, Team, columns=(Column("Count", ".spec.count", "integer"),), status=True),
             Definition(POOLS, Pool),
         ),
-        groups=(GroupKind(TEAMS, _gang_id, _read_team, _no_team_patch),),
-        queues=(QueueKind(POOLS, _queue_id, _read_pool, _no_pool_patch),),
+        groups=(GroupKind(TEAMS, _gang_id, _read_team, _no_team_patch, _slots, _decided),),
+        queues=(QueueKind(POOLS, _queue_id, _read_pool, _no_pool_patch, _owner),),
         controllers=(TeamController,),
         profiles={SCHEDULER: BuiltInProfile(_PROFILE)},
         workloads={"team": Workload(_some_team, gang=True)},
-        surroundings=(pool("small", 5),),
+        surroundings=(pool("small", 5, "node-0"),),
         progress={TEAMS: _progress},
     )
 
@@ -226,7 +334,9 @@ def registered() -> Iterator[None]:
     """While it lasts, the toy is spoken."""
     before = podium.dialects.REGISTERED
     podium.dialects.REGISTERED = (*before, toy)
+    ACTIONS[Grow.name] = Grow
     try:
         yield
     finally:
         podium.dialects.REGISTERED = before
+        del ACTIONS[Grow.name]

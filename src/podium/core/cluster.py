@@ -33,7 +33,7 @@ from podium.core.nodes import NodeFacts, Nodes
 from podium.core.peers import Peers
 from podium.core.recount import validate
 from podium.core.resources import Dimensions, Request
-from podium.core.slots import Slots, place_of
+from podium.core.slots import Place, Slots, place_of
 
 _SEEN_AT_MOST = 4096
 _CLASSES_KEPT = 1000  # without any task, before they are looked through
@@ -193,9 +193,13 @@ class Cluster:
         task = self._put_task(facts)
         if task.slot:
             self.slots.fill(task)
-        if kept is not None and facts.state is State.PENDING and not facts.gated and kept.cls is task.cls:
+        if kept is not None and facts.state is State.PENDING and not facts.gated and self._still_fits(task, kept):
             self.assign(task, State.RESERVED, kept.row, kept.devices)
         return task
+
+    def _still_fits(self, task: Task, place: Place) -> bool:
+        """Whether a place is large enough for a task, which may ask for something else than the one before it."""
+        return place.cls is task.cls or self.nodes.fits_row(task.cls.request, place.row)
 
     def _put_task(self, facts: TaskFacts) -> Task:
         old = self.tasks.get(facts.id)

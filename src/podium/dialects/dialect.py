@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from podium.core.arguments import Argument, Arguments
-from podium.core.facts import GangFacts, TaskFacts
+from podium.core.facts import GangFacts
 from podium.core.model import Gang, Queue
 from podium.dialects.kubernetes.membership import Marks, Membership
 from podium.dialects.kubernetes.policies import Priorities
@@ -46,6 +46,16 @@ class Verdict(msgspec.Struct, frozen=True):
     repeated: bool = False  # it was told a short while ago, with other numbers
 
 
+class Slot(msgspec.Struct, frozen=True):
+    """A place in a job for which there need not be a pod yet.  Its pod is read as every pod is."""
+
+    id: str  # see `core.slots.slot_id`; the marks on its pod give the same
+    name: str  # what its pod will be called
+    pod: Pod  # the template
+    role: str = ""
+    node: str = ""  # the one that is reserved for it, as the API has it
+
+
 class GroupKind(msgspec.Struct, frozen=True):
     """A kind whose objects are gangs."""
 
@@ -57,7 +67,7 @@ class GroupKind(msgspec.Struct, frozen=True):
     # Of kinds whose places are found before their pods: the slots that an object lists (see `core.slots`), and
     # what is written when places were reserved or given back, or another size is wanted: the object, its gang,
     # and the nodes of its slots.
-    slots: Callable[[Any], Sequence[TaskFacts]] | None = None
+    slots: Callable[[Any], Sequence[Slot]] | None = None
     decided: Callable[[Any, Gang, Mapping[str, str]], Patch | None] | None = None
 
 

@@ -15,9 +15,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 import msgspec
 
 from podium.core.cluster import Cluster
-from podium.core.facts import GangFacts, TaskFacts
+from podium.core.facts import GangFacts
 from podium.core.model import HOLDING, ON_NODE, Gang, Queue, State, Task, TaskClass
-from podium.dialects.dialect import Dialect, GroupKind, QueueKind, views_of
+from podium.dialects.dialect import Dialect, GroupKind, QueueKind, Slot, views_of
 from podium.dialects.kubernetes.nodes import read_node
 from podium.dialects.kubernetes.policies import (
     Priorities,
@@ -102,7 +102,7 @@ class World:
         self.queues: dict[Resource, QueueKind] = {k.resource: k for d in dialects for k in d.queues}
         self._owning = [kind for kind in self.queues.values() if kind.owner is not None]
         self._node_groups = tuple(dialect.node_group for dialect in dialects if dialect.node_group)
-        self._slots: dict[str, tuple[TaskFacts, ...]] = {}  # those that groups list, by gang
+        self._slots: dict[str, tuple[Slot, ...]] = {}  # those that groups list, by gang
         self._speakers = {kind.resource: dialect.name for dialect in dialects for kind in dialect.queues}
         self._weight_names = {dialect.namespace_weight for dialect in dialects} - {""}
         marks = [dialect.marks for dialect in dialects if dialect.marks is not None]
@@ -392,7 +392,7 @@ class World:
         if known is None:
             self._reread_members(facts.id)
 
-    def _list_slots(self, gang: str, slots: tuple[TaskFacts, ...]) -> None:
+    def _list_slots(self, gang: str, slots: tuple[Slot, ...]) -> None:
         """The slots that a group lists from now on."""
         known = self._slots.pop(gang, ())
         if slots:
@@ -400,16 +400,29 @@ class World:
         if slots == known:
             return
         self.news.gangs.add(gang)
-        for gone in {each.slot for each in known} - {each.slot for each in slots}:
+        for gone in {each.id for each in known} - {each.id for each in slots}:
             self.cluster.slots.remove(gone)
             self.news.room = True
         self._put_slots(gang)
 
     def _put_slots(self, gang: str) -> None:
-        for facts in self._slots.get(gang, ()):
-            self.cluster.slots.put(facts)
-        if gang in self._slots:
-            self.news.gangs.add(gang)
+        listed, group = self._slots.get(gang), self._group_facts.get(gang)
+        if listed is None or group is None:
+            return
+        self.news.gangs.add(gang)
+        for slot in listed:
+            facts = self.reader.read_slot(slot.pod, slot.id, gang)
+            self.cluster.slots.put(
+                msgspec.structs.replace(
+                    facts,
+                    namespace=group.namespace,
+                    name=slot.name,
+                    role=slot.role,
+                    created=group.created,
+                    state=State.RESERVED if slot.node else State.PENDING,
+                    node=slot.node,
+                )
+            )
 
     def group_of(self, gang: Gang) -> tuple[Resource, GroupKind, Object] | None:
         """The object that a gang is read from, if it is one's."""

@@ -11,6 +11,7 @@ from podium.core.plugins.fgd import Fgd
 from podium.core.plugins.gang import GangPlugin
 from podium.core.plugins.gpu_filling import GpuFilling
 from podium.core.plugins.gpu_packing import BestFit, DotProduct, GpuClustering, GpuPacking
+from podium.core.plugins.node_owner import NodeOwner
 from podium.core.plugins.nodegroup import NodeGroup
 from podium.core.plugins.nodeorder import NodeOrder
 from podium.core.plugins.overcommit import Overcommit
@@ -38,6 +39,7 @@ BUILT_IN: dict[str, type[Plugin]] = {
         GpuPacking,
         NodeGroup,
         NodeOrder,
+        NodeOwner,
         Overcommit,
         Pdb,
         Predicates,

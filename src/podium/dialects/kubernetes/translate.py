@@ -136,6 +136,23 @@ class PodReader:
         )
         return PodFacts(profile, task, alone, refusal, queue=named)
 
+    def read_slot(self, template: Pod, slot: str, gang: str) -> TaskFacts:
+        """A place for a pod that is yet to be made, as its template asks for it."""
+        shape = self._shape(template)
+        return TaskFacts(
+            id=slot,
+            namespace=template.namespace,
+            name=template.name,
+            gang=gang,
+            amounts=shape.amounts,
+            constraints=shape.constraints,
+            priority=template.spec.priority or 0,
+            gated=shape.refusal is not None,
+            labels=template.labels,
+            slot=slot,
+            has_pod=False,
+        )
+
     def queue_of(self, obj: Object) -> QueueMark | Refusal | None:
         """The queue that an object names, in any dialect."""
         return queue_of(obj, self._families)

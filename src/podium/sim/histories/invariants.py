@@ -11,6 +11,9 @@
     I7  with nothing more coming, the cluster comes to rest, and a scheduler that starts anew finds nothing to do
     I8  the same seed gives the same history (see `run`)
     I9  recovery deletes no pod that nobody would create again
+    I10 no bind takes a place that is reserved for another
+    I11 gangs that start together have all their minimum bound at rest, or none of them has, or they had it once
+    I12 a node that belongs to a queue takes no pod of another one from a scheduler that minds it
 
 What is expected is worked out from the API's own objects and compared with the model; nothing that the scheduler
 has summed up is used for it.  Where the model must differ for a while, it has to have a request under way that
@@ -26,6 +29,7 @@ import msgspec
 
 from podium.core.cluster import Cluster
 from podium.core.model import HOLDING, ON_NODE, State, Task
+from podium.core.plugins.node_owner import NodeOwner
 from podium.core.recount import recount
 from podium.dialects.kubernetes.translate import state_of
 from podium.embedded.store import Record
@@ -69,6 +73,7 @@ class Invariants(Watcher):
         self._requests: dict[str, Amounts] = {}
         self._marked: set[str] = set()  # pods that were told that they have to go
         self._whole: set[str] = set()  # gangs that have had their minimum bound
+        self._started: set[str] = set()  # gangs that have had it together with those that start with them
 
     def limit(self, limits: Mapping[str, Amounts]) -> None:
         """The queues of these ids may not hold more than that."""
@@ -85,6 +90,8 @@ class Invariants(Watcher):
             node = scheduler.world.cache.find(NODES, Node, ("", target)) if scheduler is not None else None
             if node is not None:
                 self._seen[uid] = Seen(node.uid, amounts(node.status.allocatable))
+            if scheduler is not None:
+                self._check_reserved(scheduler.world.cluster, uid)
         elif call.errand == Errand.EVICT.value:
             self.evictions.setdefault(call.ticket.key[1], self._stage.elapsed)
         elif call.errand == Errand.MARK.value:
@@ -118,6 +125,21 @@ class Invariants(Watcher):
         if told.endswith(GIVEN_UP):
             self._fail("I9", f"{pod.name} has no controller and is given up: {told}")
 
+    def _check_reserved(self, cluster: Cluster, uid: str) -> None:
+        """I10: a place that is reserved for one is not given to another."""
+        task = cluster.tasks.get(uid)
+        if task is None or task.row < 0:
+            return
+        reserved = [each for each in cluster.on_row[task.row].values() if each.state is State.RESERVED]
+        for column, _ in task.cls.request.pairs:
+            used, room = (
+                int(cluster.nodes.used[task.row, column]),
+                int(cluster.nodes.allocatable[task.row, column]),
+            )
+            kept = sum(each.cls.request.amount(column) for each in reserved)
+            if used - kept <= room < used:
+                self._fail("I10", f"{task.name} is bound to room that is reserved for {reserved[0].name}")
+
     def _bound(self, pod: Pod) -> None:
         """A bind of the scheduler's has been carried out."""
         node, seen = self._stage.nodes.get(pod.spec.node_name), self._seen.pop(pod.uid, None)
@@ -135,6 +157,26 @@ class Invariants(Watcher):
         gang = self._api.gang_of(pod)
         if gang is not None and self._members_bound(gang.id) >= gang.minimum:
             self._whole.add(gang.id)
+            if self._partners(gang.id, bound=True) == self._partners(gang.id):
+                self._started |= self._partners(gang.id)
+        owner = self._api.owner_of(node) if node is not None else ""
+        if owner and owner != self._api.queue_of(pod) and self._minds_owners(pod.spec.scheduler_name):
+            self._fail("I12", f"{pod.name} of {self._api.queue_of(pod) or 'no queue'} is on a node of {owner}")
+
+    def _minds_owners(self, scheduler: str) -> bool:
+        profile = self._stage.profiles.get(scheduler)
+        return profile is not None and any(NodeOwner is entry.kind for tier in profile.tiers for entry in tier)
+
+    def _partners(self, gang: str, *, bound: bool = False) -> set[str]:
+        """The gangs that start with one, itself included; `bound`: those that have their minimum."""
+        gangs = {each.id: each for each in self._api.gangs()}
+        found, ahead = {gang}, [gang]
+        while ahead:
+            for id in gangs[ahead.pop()].together:
+                if id in gangs and id not in found:
+                    found.add(id)
+                    ahead.append(id)
+        return {id for id in found if not bound or self._members_bound(id) >= gangs[id].minimum}
 
     def _check_queue(self, pod: Pod, asked: Amounts) -> None:
         queue = self._api.queue_of(pod)
@@ -168,10 +210,9 @@ class Invariants(Watcher):
         world = scheduler.world
         cluster = world.cluster
         pods = {pod.uid: pod for pod in world.cache.all(PODS) if isinstance(pod, Pod)}
-        if pods.keys() != cluster.tasks.keys():
-            self._fail(
-                "I6", f"the model has other pods than were told: {sorted(pods.keys() ^ cluster.tasks.keys())}"
-            )
+        known = {id for id, task in cluster.tasks.items() if task.has_pod}
+        if pods.keys() != known:
+            self._fail("I6", f"the model has other pods than were told: {sorted(pods.keys() ^ known)}")
         for uid, pod in pods.items():
             task = cluster.tasks[uid]
             state, node = state_of(pod), pod.spec.node_name
@@ -181,6 +222,8 @@ class Invariants(Watcher):
                 allowed, state, node = (State.BINDING, State.BOUND), State.BINDING, sent.node
             if uid in world.leaving and state in HOLDING:
                 allowed = (State.RELEASING,)
+            if task.state is State.RESERVED and state is State.PENDING and sent is None:
+                continue  # it holds a place that no pod shows; the sums below count it
             if task.state not in allowed:
                 self._fail("I3", f"{pod.name} is {task.state.name} in the model, not {allowed[0].name}")
             row = cluster.nodes.rows.get(node, -1) if task.state in ON_NODE else -1
@@ -234,6 +277,12 @@ class Invariants(Watcher):
         afresh.cluster.settle()
         cluster = scheduler.world.cluster
         cluster.settle()
+        # A place that is held for a gang stands in no object: whoever starts anew looks for it again.
+        for task in cluster.tasks.values():
+            twin = afresh.cluster.tasks.get(task.id)
+            if task.state is State.RESERVED and twin is not None:
+                afresh.cluster.reserve(twin, cluster.nodes.name(task.row))
+        afresh.cluster.settle()
         for what, tell in (("tasks", _tasks), ("rooms", _rooms), ("queues", _queues)):
             ours, theirs = tell(cluster), tell(afresh.cluster)
             if ours != theirs:
@@ -245,6 +294,10 @@ class Invariants(Watcher):
 
     def _check_gangs(self) -> None:
         for gang in self._api.gangs():
+            if gang.together and gang.id not in self._started and self._members_bound(gang.id):
+                lacking = sorted(self._partners(gang.id) - self._partners(gang.id, bound=True))
+                if lacking:
+                    self._fail("I11", f"{gang.name} has members bound at rest, and {lacking[0]} has not enough")
             bound = self._members_bound(gang.id)
             if not 0 < bound < gang.minimum:
                 continue
@@ -296,7 +349,7 @@ class Invariants(Watcher):
             ready = condition(node.status.conditions, "Ready")
             well = ready is not None and ready.status == "True"
             if well and not node.spec.taints and not node.spec.unschedulable:
-                used = self._used_on(name)
+                used = self._used_on(name) + self._reserved_on(name)
                 free[name] = {each: has - used[each] for each, has in amounts(node.status.allocatable).items()}
         for pod in pods:
             asked = {**self.asked(pod), "pods": 1}
@@ -328,6 +381,26 @@ class Invariants(Watcher):
         found = self._requests.get(pod.uid)
         if found is None:
             found = self._requests[pod.uid] = pod_requests(pod.spec)
+        return found
+
+    @property
+    def holding(self) -> bool:
+        """Whether pods hold places without being bound: nothing in the API says so to a scheduler that starts."""
+        return any(
+            task.state is State.RESERVED and task.has_pod
+            for _, scheduler in self._stage.schedulers
+            for task in scheduler.world.cluster.tasks.values()
+        )
+
+    def _reserved_on(self, node: str) -> Counter[str]:
+        """What is held there for pods and slots that are not bound."""
+        found: Counter[str] = Counter()
+        for _, scheduler in self._stage.schedulers:
+            cluster = scheduler.world.cluster
+            names = cluster.dimensions.names
+            for task in cluster.on_row.get(cluster.nodes.rows.get(node, -1), {}).values():
+                if task.state is State.RESERVED:
+                    found.update({names[column]: amount for column, amount in task.cls.request.pairs})
         return found
 
     def _used_on(self, node: str) -> Counter[str]:

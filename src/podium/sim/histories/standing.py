@@ -12,7 +12,7 @@ from podium.core.facts import GangFacts
 from podium.core.model import Queue
 from podium.dialects.kubernetes.membership import Membership, QueueMark, membership_of, queue_of
 from podium.dialects.kubernetes.policies import Priorities
-from podium.kube.wire import Object, Pod
+from podium.kube.wire import Node, Object, Pod
 from podium.sim.histories.stage import Stage
 
 _PRIORITIES = Priorities()
@@ -26,6 +26,15 @@ class Standing:
         self._marks = [each.marks for each in stage.dialects if each.marks is not None]
         self._groups = [kind for each in stage.dialects for kind in each.groups]
         self._queues = [kind for each in stage.dialects for kind in each.queues]
+
+    def owner_of(self, node: Node) -> str:
+        """The id of the queue that a node belongs to; "" for one that is everybody's."""
+        for kind in self._queues:
+            if kind.owner is not None:
+                owner = kind.owner(node, list(self._stage.server.objects(kind.resource)))
+                if owner:
+                    return owner
+        return ""
 
     def queues(self) -> Iterator[Queue]:
         for kind in self._queues:
