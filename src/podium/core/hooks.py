@@ -35,6 +35,7 @@ class Rule(Enum):
     UNION = "inside a tier what any plugin names; the first tier that names any decides"
     SUM = "the sum"
     BATCH = "the smallest number that a plugin promises"
+    NEED = "the largest number that a plugin asks for"
 
 
 class Hook(msgspec.Struct, frozen=True):
@@ -77,11 +78,11 @@ HOOKS: dict[str, Hook] = {
         Hook("headroom", Rule.BATCH, "enabledAllocatable", "allocate"),
         Hook("preemptive", Rule.ALL, "enablePreemptive", "reclaim, gangreclaim"),
         Hook("job_ready", Rule.ALL, "enableJobReady", "allocate, backfill"),
-        Hook("shortfall", Rule.BATCH, "enableJobReady", "allocate"),
+        Hook("shortfall", Rule.NEED, "enableJobReady", "allocate"),
         Hook("job_pipelined", Rule.VOTES, "enableJobPipelined", "allocate, " + _TAKING),
         Hook("job_starving", Rule.STARVING, "enableJobStarving", _TAKING),
         Hook("sub_job_ready", Rule.ALL, "enabledSubJobReady", "allocate"),
-        Hook("sub_job_shortfall", Rule.BATCH, "enabledSubJobReady", "allocate"),
+        Hook("sub_job_shortfall", Rule.NEED, "enabledSubJobReady", "allocate"),
         Hook("sub_job_pipelined", Rule.VOTES, "enabledSubJobPipelined", "allocate"),
         Hook("preemptable", Rule.COMMON, "enablePreemptable", "preempt, gangpreempt"),
         Hook("reclaimable", Rule.COMMON, "enableReclaimable", "reclaim, gangreclaim"),
@@ -123,7 +124,7 @@ def combine(hook: Hook, tiers: Tiers, arguments: Sequence[Any]) -> Any:
     """The answer of the plugins that have a hook.
 
     What that is depends on the rule: a bool for ALL, ANY, VOTES and STARVING, a list for COMMON and UNION, an
-    amount for SUM and BATCH, and for FIRST and TOLD an answer or None.
+    amount for SUM, BATCH and NEED, and for FIRST and TOLD an answer or None.
     """
     answers = ([getattr(plugin, hook.name)(*arguments) for plugin in tier] for tier in tiers)
     match hook.rule:
@@ -147,6 +148,8 @@ def combine(hook: Hook, tiers: Tiers, arguments: Sequence[Any]) -> Any:
             return sum(each)
         case Rule.BATCH:
             return min(each, default=None)
+        case Rule.NEED:
+            return max(each, default=None)
     for _ in each:
         pass  # told; nothing is expected back
     return None

@@ -13,14 +13,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Set
 
+from podium.kube.backoff import pause
+
 FIRST_REST = 1.0
 LAST_REST = 60.0
 LAST_REST_HALF_BOUND = 4.0  # of a gang that holds a part of its places
-
-
-def rest(failures: int) -> float:
-    """How long to leave a gang alone after a refusal or a doubt."""
-    return float(min(LAST_REST, FIRST_REST * 2 ** min(failures, 16)))
 
 
 class Rests:
@@ -55,7 +52,7 @@ class Rests:
             self._failed[gang] = plan
             self._failures[gang] = count + 1
         most = LAST_REST_HALF_BOUND if half_bound else LAST_REST
-        self._rest(gang, now + max(min(most, rest(count)), at_least))
+        self._rest(gang, now + max(min(most, pause(count, FIRST_REST, LAST_REST)), at_least))
 
     def succeeded(self, gang: str) -> None:
         if self._failures.pop(gang, None) is not None:

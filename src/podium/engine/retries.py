@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 
+from podium.kube.backoff import pause
 from podium.kube.cache import Key
 from podium.kube.controller import Ticket
 
@@ -27,9 +28,9 @@ class Retries:
         """Once more, after a pause: at least as long as the server asked for."""
         count = self._failures.get((ticket.controller, ticket.key), 0)
         self._failures[ticket.controller, ticket.key] = count + 1
-        pause = max(at_least, min(LAST_PAUSE, FIRST_PAUSE * 2.0 ** min(count, 16)))
+        wait = max(at_least, pause(count, FIRST_PAUSE, LAST_PAUSE))
         self._number += 1
-        heapq.heappush(self._waiting, (now + pause, self._number, ticket))
+        heapq.heappush(self._waiting, (now + wait, self._number, ticket))
 
     def failures(self, ticket: Ticket) -> int:
         """How often in a row it has been sent for nothing."""

@@ -20,6 +20,11 @@ class Dice:
         return low + (high - low) * mixed / (_MASK + 1)
 
 
+def pause(failures: int, first: float, longest: float) -> float:
+    """How long to wait after so many failures before this one: twice as long each time, up to the longest."""
+    return min(longest, first * 2.0 ** min(failures, 64))
+
+
 class Backoff:
     """0.8 s, 1.6 s ... 30 s, each give or take a half, so that many clients do not come back at once.
 
@@ -39,7 +44,7 @@ class Backoff:
     def after_failure(self, now: float) -> float:
         """The delay before the next attempt."""
         self._forgive(now)
-        delay = min(self._longest, self._first * 2.0 ** min(self._failures, 64)) * self._dice.between(0.5, 1.5)
+        delay = pause(self._failures, self._first, self._longest) * self._dice.between(0.5, 1.5)
         self._failed(now + delay)
         return delay
 

@@ -6,12 +6,15 @@ time it is a 409 or a 404, which the shell counts as done.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from podium.kube.resources import Resource
-from podium.kube.transport import JSON, MERGE_PATCH, Request
+from podium.kube.status import error_from_body
+from podium.kube.transport import JSON, MERGE_PATCH, Request, Response
+from podium.kube.wire import Object
 
 Document = dict[str, Any]
 
@@ -97,6 +100,30 @@ class Read(msgspec.Struct, frozen=True):
 
 
 Change = Create | Patch | Replace | Delete | Read
+
+
+# Decodes an object of a resource; None for what is none, such as a Status.
+Reader = Callable[[Resource, bytes], Object | None]
+
+
+def read_answer(change: Change, response: Response, read: Reader) -> Object | None:
+    """What a server answered to a change: the object as it is now; None if there is none, or it is gone.
+
+    ApiError is the server's own.
+    """
+    if not 200 <= response.status < 300:
+        raise error_from_body(response.status, response.body, response.header("Retry-After"))
+    if isinstance(change, Create) and change.subresource:
+        return None
+    answered = read(change.resource, response.body) if change.name or isinstance(change, Create) else None
+    if isinstance(change, Delete):
+        return answered if answered is not None and _is_held(answered) else None
+    return answered
+
+
+def _is_held(obj: Object) -> bool:
+    """A deleted object that is still there: something has to let it go first."""
+    return bool(obj.metadata.finalizers or obj.metadata.deletion_grace_period_seconds)
 
 
 def with_keys(change: CreateKeyPair, keys: KeyPair) -> Create:

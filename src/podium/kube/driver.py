@@ -22,7 +22,7 @@ from functools import partial
 
 import msgspec
 
-from podium.kube.changes import Create, CreateKeyPair, Delete, request_of, with_keys
+from podium.kube.changes import CreateKeyPair, read_answer, request_of, with_keys
 from podium.kube.clock import SteadyClock
 from podium.kube.controller import Ticket
 from podium.kube.deltas import Deleted, Delta, Undecodable
@@ -30,8 +30,7 @@ from podium.kube.keys import new_key_pair
 from podium.kube.machine import Machine
 from podium.kube.reflector import Reflector
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
-from podium.kube.status import error_from_body
-from podium.kube.transport import Response, Transport
+from podium.kube.transport import Transport
 from podium.kube.watching import watch
 from podium.kube.wire import CustomResourceDefinition, Object, struct_of
 
@@ -281,27 +280,14 @@ class Driver:
         change = ticket.change
         if isinstance(change, CreateKeyPair):
             change = with_keys(change, await asyncio.to_thread(new_key_pair))  # it takes a tenth of a second
-        response = await self._transport.request(request_of(change))
-        if not 200 <= response.status < 300:
-            raise error_from_body(response.status, response.body, response.header("Retry-After"))
-        if isinstance(change, Delete):
-            answered = self._read(change.resource, response) if change.name else None
-            return answered if answered is not None and _is_held(answered) else None
-        if isinstance(change, Create) and change.subresource:
-            return None
-        return self._read(change.resource, response)
+        return read_answer(change, await self._transport.request(request_of(change)), self._read)
 
-    def _read(self, resource: Resource, response: Response) -> Object | None:
+    def _read(self, resource: Resource, body: bytes) -> Object | None:
         decoder = self._decoders.get(resource)
         if decoder is None:
             decoder = self._decoders[resource] = msgspec.json.Decoder(self._view(resource))
         try:
-            answered = decoder.decode(response.body)
+            answered = decoder.decode(body)
         except msgspec.DecodeError:
             return None  # a Status, or an object that does not fit: the watch will tell
         return answered if answered.metadata.name else None
-
-
-def _is_held(obj: Object) -> bool:
-    """A deleted object that is still there: something has to let it go first."""
-    return bool(obj.metadata.finalizers or obj.metadata.deletion_grace_period_seconds)

@@ -28,6 +28,7 @@ from collections.abc import Iterable
 import msgspec
 
 from podium.errors import ApiError
+from podium.kube.backoff import pause
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Delete, Patch, Read, Replace
 from podium.kube.controller import Complaining, Controller, Mapper, Note, Outcome, Ticket, Universal
@@ -175,7 +176,7 @@ class Manager:
         if flight.failed or flight.repeat:
             count = work.failures.get(key, 0)
             work.failures[key] = count + 1
-            again = now + min(LAST_BACKOFF, FIRST_BACKOFF * 2 ** min(count, 32))
+            again = now + pause(count, FIRST_BACKOFF, LAST_BACKOFF)
             timer = work.timers.get(key)
             self._set_timer(work, key, again if timer is None else min(timer, again))
         else:

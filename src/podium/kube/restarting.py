@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from podium.kube.backoff import pause
 from podium.kube.cache import Key, key_of
 from podium.kube.controller import Ticket
 from podium.kube.machine import Machine
@@ -130,7 +131,7 @@ class Restarting:
         """Starts the next one when it is time."""
         if self._at is None:
             self._failures = 1 if now >= self._since + _WELL_SECONDS else self._failures + 1
-            self._at = now + min(LAST_PAUSE, FIRST_PAUSE * 2.0 ** (self._failures - 1))
+            self._at = now + pause(self._failures - 1, FIRST_PAUSE, LAST_PAUSE)
         if self._abandoned or now < self._at:
             return
         self._since = now

@@ -21,9 +21,18 @@ from podium.embedded.log import MemoryLog
 from podium.embedded.registry import Registry
 from podium.embedded.store import Bucket, Record, Store
 from podium.errors import ApiError, UsageError
-from podium.kube.changes import Change, Create, CreateKeyPair, Delete, KeyPair, Patch, request_of, with_keys
+from podium.kube.changes import (
+    Change,
+    Create,
+    CreateKeyPair,
+    Delete,
+    KeyPair,
+    Patch,
+    read_answer,
+    request_of,
+    with_keys,
+)
 from podium.kube.resources import Resource
-from podium.kube.status import error_from_body
 from podium.kube.transport import Request, Response
 from podium.kube.wire import Object, struct_of
 
@@ -76,11 +85,7 @@ class Server:
             change = with_keys(change, _FIXED_KEYS)
         response = self.handle(request_of(change))
         assert isinstance(response, Response)
-        if response.status >= 300:
-            raise error_from_body(response.status, response.body)
-        if isinstance(change, Delete) or (isinstance(change, Create) and change.subresource):
-            return None
-        return self.decode(change.resource, response.body)
+        return read_answer(change, response, self._read)
 
     # --- what users do -----------------------------------------------------------------------------------------
 
@@ -136,6 +141,13 @@ class Server:
         bucket = self.bucket(resource)
         record = bucket.objects.get((namespace, name)) if bucket is not None else None
         return self.decode(resource, record.data) if record is not None else None
+
+    def _read(self, resource: Resource, body: bytes) -> Object | None:
+        try:
+            answered = self.decode(resource, body)
+        except msgspec.DecodeError:
+            return None  # a Status
+        return answered if answered.metadata.name else None
 
     def decode(self, resource: Resource, data: bytes) -> Object:
         decoder = self._decoders.get(resource)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.engine.errands import Errand
-from podium.engine.rests import rest
+from podium.engine.rests import FIRST_REST
 from podium.errors import ApiError, TransportError
 from podium.sim.binds import failure
 from podium.sim.draw import Draw
@@ -109,7 +109,7 @@ class Attempts(Watcher):
         count = self._failures[pod] = self._failures.get(pod, 0) + 1
         self.worst = max(self.worst, count)
         asked = error.details.get("retryAfterSeconds", 0) if isinstance(error, ApiError) else 0
-        self._until[pod] = self._fault.stage.elapsed + max(float(asked), rest(0))
+        self._until[pod] = self._fault.stage.elapsed + max(float(asked), FIRST_REST)
 
 
 class FailedBinds(Fault):
