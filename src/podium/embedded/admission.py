@@ -13,12 +13,12 @@ from podium.embedded.conversion import to_served
 from podium.embedded.registry import Kind, Registry
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
-from podium.kube import defaults, status
 from podium.kube import resources as r
+from podium.kube import status
 from podium.kube.admission import Hook
 from podium.kube.fields import FieldError
 from podium.kube.resources import Resource
-from podium.kube.schema import values
+from podium.schema import defaults, values
 
 Document = dict[str, Any]
 

@@ -27,8 +27,8 @@ from podium.errors import ApiError
 from podium.kube import status
 from podium.kube.admission import Hook
 from podium.kube.resources import BINDINGS
-from podium.kube.schema import protobuf
 from podium.kube.transport import JSON, Request, Response
+from podium.schema import protobuf
 
 log = logging.getLogger(__name__)
 

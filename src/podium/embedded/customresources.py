@@ -22,10 +22,10 @@ from podium.errors import ApiError
 from podium.kube import status
 from podium.kube.conditions import set_condition
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
-from podium.kube.schema import structural
-from podium.kube.schema.builtin import type_named
-from podium.kube.schema.defaulting import has_defaults
-from podium.kube.schema.model import Schema
+from podium.schema import structural
+from podium.schema.builtin import type_named
+from podium.schema.defaulting import has_defaults
+from podium.schema.model import Schema
 
 log = logging.getLogger(__name__)
 

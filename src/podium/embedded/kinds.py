@@ -9,7 +9,7 @@ from __future__ import annotations
 from podium.embedded.registry import ALL_VERBS, Kind, ScalePaths
 from podium.kube import resources as r
 from podium.kube.resources import Resource
-from podium.kube.schema.builtin import schema_of
+from podium.schema.builtin import schema_of
 
 # The selector of a built-in workload is a structure in its spec, not the text that a custom resource keeps.
 _SCALE = ScalePaths(selector=".spec.selector")

@@ -17,12 +17,12 @@ from podium.embedded.conversion import to_served, to_stored, typed
 from podium.embedded.registry import Kind, Registry
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
-from podium.kube import defaults, fields, status, validation
+from podium.kube import fields, status
 from podium.kube import resources as r
 from podium.kube.cache import Key
 from podium.kube.fields import FieldError
-from podium.kube.schema import engine, values
 from podium.kube.times import format_time
+from podium.schema import defaults, engine, validation, values
 
 Document = dict[str, Any]
 

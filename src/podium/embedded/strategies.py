@@ -11,9 +11,9 @@ from typing import Any
 
 from podium.embedded.registry import Kind
 from podium.embedded.store import Store
-from podium.kube import defaults
 from podium.kube import resources as r
 from podium.kube.resources import Resource
+from podium.schema import defaults
 
 Document = dict[str, Any]
 
