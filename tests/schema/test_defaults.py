@@ -8,8 +8,9 @@ import pytest
 
 from podium.kube import resources as r
 from podium.kube.resources import Resource
-from podium.schema.defaults import add_default_tolerations, default_object, job_selector, qos_class
-from podium.schema.pod_defaults import pull_policy
+from podium.schema.defaults import job_selector
+from podium.schema.pod_defaults import add_default_tolerations, pull_policy, qos_class
+from tests.schema.served import default_object
 
 Document = dict[str, Any]
 

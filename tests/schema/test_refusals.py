@@ -15,7 +15,8 @@ import pytest
 from podium.kube import resources as r
 from podium.kube.resources import Resource
 from podium.schema import defaults
-from podium.schema.validation import validate_create, validate_update
+from podium.schema.pod_defaults import add_default_tolerations
+from tests.schema.served import default_object, validate_create, validate_update
 
 Document = dict[str, Any]
 
@@ -31,12 +32,12 @@ def prepared(resource: Resource, document: Document) -> Document:
     if resource.namespaced:
         metadata["namespace"] = "default"
     metadata["uid"] = "u"
-    defaults.default_object(resource, document)
+    default_object(resource, document)
     spec = document.get("spec", {})
     if resource == r.PODS:
         spec.setdefault("priority", 0)
         spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
-        defaults.add_default_tolerations(document)
+        add_default_tolerations(document)
     elif resource == r.JOBS:
         defaults.job_selector(document, "u")
     elif resource == r.SERVICES and spec.get("clusterIP"):
@@ -49,7 +50,7 @@ def test_the_same_words_as_a_real_server(number: int) -> None:
     case = msgspec.json.decode(msgspec.json.encode(CASES[number]))
     resource, document = BY_NAME[case["resource"]], case["document"]
     if "old" in case:
-        defaults.default_object(resource, document)
+        default_object(resource, document)
         errors = validate_update(resource, document, case["old"])
     else:
         errors = validate_create(resource, prepared(resource, document))

@@ -15,14 +15,14 @@ from podium.kube.resources import Resource
 from podium.schema import defaults
 from podium.schema.builtin import schema_of
 from podium.schema.model import Schema
+from podium.schema.pod_defaults import qos_class
 from podium.schema.validation import (
-    validate_create,
     validate_metadata,
     validate_pod_spec,
     validate_pod_template,
-    validate_update,
 )
 from podium.schema.validation.pod_update import check_pod_update
+from tests.schema.served import default_object, validate_create, validate_update
 
 Document = dict[str, Any]
 
@@ -38,7 +38,7 @@ def pod(**spec: Any) -> Document:
         "metadata": {"name": "x", "namespace": "default"},
         "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
     }
-    defaults.default_object(r.PODS, document)
+    default_object(r.PODS, document)
     return document
 
 
@@ -145,7 +145,7 @@ def test_a_negative_grace_period_may_become_one() -> None:
 def test_the_template_of_a_job_that_has_started_is_fixed_even_when_suspended() -> None:
     spec: Document = {"suspend": True, "template": {"spec": {**pod()["spec"], "restartPolicy": "Never"}}}
     old: Document = {"metadata": {"name": "x", "uid": "u"}, "spec": spec}
-    defaults.default_object(r.JOBS, old)
+    default_object(r.JOBS, old)
     defaults.job_selector(old, "u")
     new = copy.deepcopy(old)
     new["spec"]["template"]["spec"]["nodeSelector"] = {"gpu": "a100"}
@@ -161,7 +161,7 @@ def test_claims_may_grow_when_they_are_bound() -> None:
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}},
             "status": {"phase": phase, "capacity": {"storage": "1Gi"}},
         }
-        defaults.default_object(r.PERSISTENTVOLUMECLAIMS, document)
+        default_object(r.PERSISTENTVOLUMECLAIMS, document)
         return document
 
     kind = r.PERSISTENTVOLUMECLAIMS
@@ -193,7 +193,7 @@ def _schedule_errors(schedule: str) -> list[str]:
         "metadata": {"name": "x"},
         "spec": {"schedule": schedule, "jobTemplate": {"spec": {"template": template}}},
     }
-    defaults.default_object(r.CRONJOBS, document)
+    default_object(r.CRONJOBS, document)
     return paths(validate_create(r.CRONJOBS, document))
 
 
@@ -263,21 +263,21 @@ def test_no_well_typed_object_breaks_defaulting_or_validation(resource: Resource
     document = data.draw(documents(schema_of(resource)))
     document["metadata"] = {"name": "x", **document.get("metadata", {})}
     old = copy.deepcopy(document)
-    defaults.default_object(resource, document)
+    default_object(resource, document)
     once = copy.deepcopy(document)
-    defaults.default_object(resource, document)
+    default_object(resource, document)
     assert document == once
     if resource == r.PODS:
-        assert defaults.qos_class(document) in ("BestEffort", "Burstable", "Guaranteed")
+        assert qos_class(document) in ("BestEffort", "Burstable", "Guaranteed")
     if resource == r.JOBS:
         defaults.job_selector(document, "u")
     for error in validate_create(resource, document):
         assert error.path
         assert error.detail
-    defaults.default_object(resource, old)
+    default_object(resource, old)
     other = data.draw(documents(schema_of(resource)))
     other["metadata"] = old["metadata"]
-    defaults.default_object(resource, other)
+    default_object(resource, other)
     validate_update(resource, other, old)
 
 

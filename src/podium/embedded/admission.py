@@ -18,7 +18,8 @@ from podium.kube import status
 from podium.kube.admission import Hook
 from podium.kube.fields import FieldError
 from podium.kube.resources import Resource
-from podium.schema import defaults, values
+from podium.schema import values
+from podium.schema.pod_defaults import add_default_tolerations
 
 Document = dict[str, Any]
 
@@ -76,7 +77,7 @@ class Admission:
             elif kind.resource == r.PERSISTENTVOLUMECLAIMS:
                 self._choose_storage_class(document)
         if kind.resource == r.PODS:
-            defaults.add_default_tolerations(document)
+            add_default_tolerations(document)
         for hook in self._concerned(kind, old):
             if hook.mutate is not None:
                 try:

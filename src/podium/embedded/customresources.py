@@ -16,7 +16,7 @@ from typing import Any
 from podium.embedded import decoding, deletion
 from podium.embedded.objects import Objects
 from podium.embedded.options import DeleteOptions
-from podium.embedded.registry import Column, Kind, ScalePaths
+from podium.embedded.registry import Column, Kind, ScalePaths, Strategy
 from podium.embedded.store import Record
 from podium.errors import ApiError
 from podium.kube import status
@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 Document = dict[str, Any]
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+# How objects of every custom resource are written.
+_STRATEGY = Strategy(counts_generation=True, needs_version=True, with_status=())
 
 
 class CustomResources:
@@ -233,6 +236,7 @@ def kinds_of(definition: Document) -> list[Kind]:
                 categories=tuple(names.get("categories") or ()),
                 status="status" in subresources,
                 scale=_scale(subresources.get("scale")),
+                strategy=_STRATEGY,
                 custom=True,
                 columns=tuple(_column(each) for each in version.get("additionalPrinterColumns") or ()),
                 selectable_fields=tuple(f["jsonPath"] for f in version.get("selectableFields") or ()),

@@ -9,18 +9,11 @@ that a template stays as its author wrote it.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from typing import Any
 
-from podium.kube import resources as r
-from podium.kube.resources import Resource
-from podium.schema.builtin import schema_of
-from podium.schema.filling import drop_nulls, fill
-from podium.schema.pod_defaults import add_default_tolerations, default_pod, default_pod_spec, qos_class
+from podium.schema.pod_defaults import default_pod_spec
 
 Document = dict[str, Any]
-
-__all__ = ["add_default_tolerations", "default_object", "default_pod_spec", "job_selector", "qos_class"]
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 JOB_NAME = "batch.kubernetes.io/job-name"
@@ -29,16 +22,6 @@ _OLD_CONTROLLER_UID = "controller-uid"
 _OLD_JOB_NAME = "job-name"
 
 _RBAC_GROUP = "rbac.authorization.k8s.io"
-
-
-def default_object(resource: Resource, document: Document) -> None:
-    """Fills in a built-in object before admission, at creation and at every update alike."""
-    schema = schema_of(resource)
-    drop_nulls(document, schema)
-    fill(document, schema)
-    dynamic = _DYNAMIC.get(resource)
-    if dynamic is not None:
-        dynamic(document)
 
 
 def job_selector(document: Document, uid: str) -> None:
@@ -69,7 +52,7 @@ def job_selector(document: Document, uid: str) -> None:
     selector.setdefault("matchLabels", {}).setdefault(CONTROLLER_UID, uid)
 
 
-def _namespace(document: Document) -> None:
+def default_namespace(document: Document) -> None:
     metadata = document["metadata"]
     if metadata.get("name"):
         labels = metadata.get("labels") or {}
@@ -80,13 +63,13 @@ def _namespace(document: Document) -> None:
         finalizers.append("kubernetes")
 
 
-def _node(document: Document) -> None:
+def default_node(document: Document) -> None:
     status = document["status"]
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
 
 
-def _service(document: Document) -> None:
+def default_service(document: Document) -> None:
     spec = document["spec"]
     kind = spec["type"]
     if spec["sessionAffinity"] == "None":
@@ -110,7 +93,7 @@ def _service(document: Document) -> None:
                 ingress.setdefault("ipMode", "VIP")
 
 
-def _secret(document: Document) -> None:
+def default_secret(document: Document) -> None:
     plain = document.pop("stringData", None)
     if plain:
         data = document.get("data") or {}
@@ -119,7 +102,7 @@ def _secret(document: Document) -> None:
         document["data"] = data
 
 
-def _limit_range(document: Document) -> None:
+def default_limit_range(document: Document) -> None:
     for item in document["spec"].get("limits") or ():
         if item.get("type") != "Container":
             continue
@@ -140,29 +123,29 @@ def _merged(*maps: Document | None) -> Document:
     return merged
 
 
-def _network_policy(document: Document) -> None:
+def default_network_policy(document: Document) -> None:
     spec = document["spec"]
     if not spec.get("policyTypes"):
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
 
-def _csi_driver(document: Document) -> None:
+def default_csi_driver(document: Document) -> None:
     if not document["spec"].get("volumeLifecycleModes"):
         document["spec"]["volumeLifecycleModes"] = ["Persistent"]
 
 
-def _role_binding(document: Document) -> None:
+def default_role_binding(document: Document) -> None:
     for subject in document.get("subjects") or ():
         if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
             subject["apiGroup"] = _RBAC_GROUP
 
 
-def _templated(document: Document) -> None:
+def default_template(document: Document) -> None:
     default_pod_spec(document["spec"]["template"]["spec"])
 
 
-def _deployment(document: Document) -> None:
-    _templated(document)
+def default_deployment(document: Document) -> None:
+    default_template(document)
     strategy = document["spec"]["strategy"]
     if strategy["type"] == "RollingUpdate":
         rolling = strategy.setdefault("rollingUpdate", {})
@@ -170,8 +153,8 @@ def _deployment(document: Document) -> None:
         rolling.setdefault("maxSurge", "25%")
 
 
-def _daemon_set(document: Document) -> None:
-    _templated(document)
+def default_daemon_set(document: Document) -> None:
+    default_template(document)
     strategy = document["spec"]["updateStrategy"]
     if strategy["type"] == "RollingUpdate":
         rolling = strategy.setdefault("rollingUpdate", {})
@@ -179,8 +162,8 @@ def _daemon_set(document: Document) -> None:
         rolling.setdefault("maxSurge", 0)
 
 
-def _stateful_set(document: Document) -> None:
-    _templated(document)
+def default_stateful_set(document: Document) -> None:
+    default_template(document)
     spec = document["spec"]
     strategy = spec["updateStrategy"]
     if not strategy.get("type"):
@@ -192,7 +175,7 @@ def _stateful_set(document: Document) -> None:
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
 
-def _replication_controller(document: Document) -> None:
+def default_replication_controller(document: Document) -> None:
     spec = document["spec"]
     template = spec.get("template")
     if template is None:
@@ -206,8 +189,8 @@ def _replication_controller(document: Document) -> None:
             document["metadata"]["labels"] = dict(labels)
 
 
-def _job(document: Document) -> None:
-    _templated(document)
+def default_job(document: Document) -> None:
+    default_template(document)
     spec = document["spec"]
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
@@ -222,11 +205,11 @@ def _job(document: Document) -> None:
         document["metadata"]["labels"] = dict(labels)
 
 
-def _cron_job(document: Document) -> None:
+def default_cron_job(document: Document) -> None:
     default_pod_spec(document["spec"]["jobTemplate"]["spec"]["template"]["spec"])
 
 
-def _crd(document: Document) -> None:
+def default_definition(document: Document) -> None:
     spec = document["spec"]
     names = spec.get("names") or {}
     kind = names.get("kind")
@@ -239,25 +222,3 @@ def _crd(document: Document) -> None:
     if not status.get("storedVersions"):
         stored = [version["name"] for version in spec.get("versions") or () if version.get("storage")]
         status["storedVersions"] = stored[:1]
-
-
-_DYNAMIC: dict[Resource, Callable[[Document], None]] = {
-    r.PODS: default_pod,
-    r.NAMESPACES: _namespace,
-    r.NODES: _node,
-    r.SERVICES: _service,
-    r.SECRETS: _secret,
-    r.LIMITRANGES: _limit_range,
-    r.NETWORKPOLICIES: _network_policy,
-    r.CSIDRIVERS: _csi_driver,
-    r.ROLEBINDINGS: _role_binding,
-    r.CLUSTERROLEBINDINGS: _role_binding,
-    r.DEPLOYMENTS: _deployment,
-    r.REPLICASETS: _templated,
-    r.STATEFULSETS: _stateful_set,
-    r.DAEMONSETS: _daemon_set,
-    r.REPLICATIONCONTROLLERS: _replication_controller,
-    r.JOBS: _job,
-    r.CRONJOBS: _cron_job,
-    r.CUSTOMRESOURCEDEFINITIONS: _crd,
-}

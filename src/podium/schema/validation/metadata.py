@@ -5,29 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from podium.kube import names
-from podium.kube import resources as r
 from podium.kube.fields import FieldError, forbidden, invalid, required, too_long
-from podium.kube.resources import Resource
 from podium.schema.validation.base import IMMUTABLE, Document, Errors, check_labels, complain
 
 ANNOTATION_BYTES = 256 * 1024
-
-_BY_LABEL = {r.NAMESPACES, r.SERVICES, r.STATEFULSETS}
-_BY_PATH_SEGMENT = {r.ROLES, r.ROLEBINDINGS, r.CLUSTERROLES, r.CLUSTERROLEBINDINGS}
 
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _PLAIN_FINALIZERS = frozenset({_ORPHAN, _FOREGROUND, "kubernetes"})
-
-
-def name_check(resource: Resource) -> Callable[[str], str | None]:
-    """The shape that names of this kind must have."""
-    if resource in _BY_LABEL:
-        return names.check_dns_label
-    if resource in _BY_PATH_SEGMENT:
-        return names.check_path_segment
-    return names.check_dns_subdomain
 
 
 def validate_metadata(

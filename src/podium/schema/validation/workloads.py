@@ -270,3 +270,12 @@ def _amount(value: int | str) -> int:
     if isinstance(value, int):
         return value
     return whole_number(value.removesuffix("%")) or 0
+
+
+def check_controller_revision(errors: Errors, document: Document) -> None:
+    check_not_negative(errors, "revision", document.get("revision"))
+
+
+def check_controller_revision_update(errors: Errors, new: Document, old: Document) -> None:
+    check_controller_revision(errors, new)
+    check_same(errors, "data", new.get("data"), old.get("data"))
