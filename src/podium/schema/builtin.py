@@ -10,27 +10,11 @@ from podium.schema.model import Schema
 from podium.schema.table import Tables
 
 # What stands before a type's name in OpenAPI documents; clients find types by it.
-_PREFIXES = {
-    "core": "io.k8s.api.core.v1.",
+_UNUSUAL = {
     "meta": "io.k8s.apimachinery.pkg.apis.meta.v1.",
     "apiextensions": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.",
-    **{
-        group: f"io.k8s.api.{group}.v1."
-        for group in (
-            "apps",
-            "autoscaling",
-            "batch",
-            "coordination",
-            "discovery",
-            "events",
-            "networking",
-            "policy",
-            "rbac",
-            "scheduling",
-            "storage",
-        )
-    },
 }
+_PREFIXES = {group: _UNUSUAL.get(group, f"io.k8s.api.{group}.v1.") for group, _ in TABLES}
 
 _tables = Tables(TABLES, _PREFIXES)
 
