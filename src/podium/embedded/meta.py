@@ -18,7 +18,6 @@ from podium.schema import openapi, openapi_proto
 from podium.schema.model import Schema
 
 HEALTH = ("/healthz", "/livez", "/readyz", "/ping")
-PUBLIC = (*HEALTH, "/version")
 
 
 class Meta:
