@@ -27,7 +27,7 @@ def test_delays_double_up_to_the_longest(seed: int) -> None:
 
 
 def test_health_is_counted_from_the_end_of_the_delay() -> None:
-    backoff = Backoff(Dice(1))
+    backoff = Backoff(Dice(1), forgiven_after=120)
     for _ in range(6):
         backoff.after_failure(0.0)
     assert backoff.after_failure(100.0) > 10

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 _MASK = (1 << 64) - 1
 
-_FIRST, _LONGEST = 0.8, 30.0
-_FORGIVEN_AFTER = 120.0
-
 
 class Dice:
     """Reproducible numbers from a seed (the splitmix64 sequence): for jitter, not for secrets."""
@@ -29,15 +26,20 @@ class Backoff:
     A while without failures is forgiven: the series starts again.
     """
 
-    def __init__(self, dice: Dice) -> None:
+    def __init__(
+        self, dice: Dice, *, first: float = 0.8, longest: float = 30.0, forgiven_after: float = 120.0
+    ) -> None:
         self._dice = dice
+        self._first = first
+        self._longest = longest
+        self._forgiven_after = forgiven_after
         self._failures = 0
         self._quiet_since = 0.0
 
     def after_failure(self, now: float) -> float:
         """The delay before the next attempt."""
         self._forgive(now)
-        delay = min(_LONGEST, _FIRST * 2.0 ** min(self._failures, 64)) * self._dice.between(0.5, 1.5)
+        delay = min(self._longest, self._first * 2.0 ** min(self._failures, 64)) * self._dice.between(0.5, 1.5)
         self._failed(now + delay)
         return delay
 
@@ -50,7 +52,7 @@ class Backoff:
         return 0.0
 
     def _forgive(self, now: float) -> None:
-        if now - self._quiet_since >= _FORGIVEN_AFTER:
+        if now - self._quiet_since >= self._forgiven_after:
             self._failures = 0
 
     def _failed(self, quiet_since: float) -> None:
