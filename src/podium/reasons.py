@@ -371,9 +371,6 @@ MEMBERS_HELD = Reason(
     "lift the gates, or correct those pods",
     Lift.MEMBERS,
 )
-GATED = Reason(
-    "SchedulingGated", Nothing, "gated: its scheduling gates are not lifted", "remove the gates", Lift.SPEC
-)
 BAD_SPEC = Reason("InvalidSpec", Spec, "{field}: {detail}", "correct the object", Lift.SPEC)
 TWO_GANGS = Reason(
     "AmbiguousGang",

@@ -202,3 +202,9 @@ def test_down_ends_a_cluster_and_waits_for_its_end(tmp_path: Path) -> None:
         assert running.process.wait(timeout=5) == 0
     again = podium("down", "--data-dir", str(tmp_path))
     assert (again.returncode, again.stdout, again.stderr) == (0, f"no cluster is running on {tmp_path}\n", "")
+
+
+def test_down_says_that_keep_has_no_effect(tmp_path: Path) -> None:
+    result = podium("down", "--keep", "--data-dir", str(tmp_path))
+    assert result.returncode == 0
+    assert result.stderr == "podium: --keep has no effect: all pods are simulated, and end with their cluster\n"

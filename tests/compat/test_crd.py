@@ -520,8 +520,8 @@ def test_defaults_reach_what_was_stored_before_them(server: Server, ns: str) -> 
 
 
 def test_a_definition_in_protobuf(server: Server, ns: str) -> None:
-    """Typed Go clients send it so.  The bytes are of the cases of tests/kube, which Go wrote."""
-    lines = (Path(__file__).parents[1] / "kube" / "protobuf_cases.txt").read_text().splitlines()
+    """Typed Go clients send it so.  The bytes are of the cases of tests/schema, which Go wrote."""
+    lines = (Path(__file__).parents[1] / "schema" / "protobuf_cases.txt").read_text().splitlines()
     (body,) = [each for each in map(base64.b64decode, lines[::2]) if b"goods.protobuf.example.com" in each]
     made = server.http("POST", DEFINITIONS, body, content_type="application/vnd.kubernetes.protobuf").expect(201)
     try:

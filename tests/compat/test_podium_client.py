@@ -16,8 +16,8 @@ from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
 from podium.kube.reflector import Reflector
 from podium.kube.resources import CONFIGMAPS, JOBS, PODS, SECRETS, Resource
-from podium.kube.watching import ReflectorSet
-from podium.kube.wire import Object, Pod
+from podium.kube.watching import watch
+from podium.kube.wire import Object
 from tests.compat.client import PATIENCE, Server
 from tests.compat.objects import configmap, crd, job, unplaced_pod
 
@@ -41,7 +41,8 @@ async def reached(condition: Callable[[], Awaitable[bool]], what: str) -> None:
 class Listener:
     """What a reflector tells, as short words."""
 
-    reflectors: ReflectorSet
+    reflector: Reflector[Object]
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
     told: list[str] = field(default_factory=list)
 
     def hear(self, deltas: list[Delta[Object]]) -> None:
@@ -50,6 +51,10 @@ class Listener:
                 self.told.append(f"{type(delta).__name__} {delta.obj.name}")
             elif isinstance(delta, Deleted):
                 self.told.append(f"Deleted {delta.key[1]}")
+
+    def poke(self) -> None:
+        self.reflector.poke()
+        self.wake.set()
 
     async def until(self, word: str) -> None:
         async def heard() -> bool:
@@ -60,13 +65,15 @@ class Listener:
 
 @contextlib.asynccontextmanager
 async def reflecting(transport: HttpTransport, resource: Resource) -> AsyncIterator[Listener]:
-    reflectors = ReflectorSet(transport)
-    listener = Listener(reflectors)
-    reflectors.add(Reflector(resource, Object), listener.hear)
-    task = asyncio.create_task(reflectors.run())
+    reflector = Reflector(resource, Object)
+    listener = Listener(reflector)
+    task = asyncio.create_task(watch(transport, reflector, listener.hear, wake=listener.wake))
+
+    async def synced() -> bool:
+        return reflector.synced
+
     try:
-        async with asyncio.timeout(PATIENCE):
-            await reflectors.wait_synced()
+        await reached(synced, "the first list")
         yield listener
     finally:
         task.cancel()
@@ -93,11 +100,9 @@ async def test_objects(transport: HttpTransport, ns: str) -> None:
     assert gone.value.reason == "NotFound"
 
 
-async def test_typed_reading_and_finding(transport: HttpTransport, ns: str) -> None:
+async def test_finding(transport: HttpTransport, ns: str) -> None:
     client = Client(transport)
     await client.create(PODS, ns, unplaced_pod("p", labels={"a": "b"}))
-    read = await client.get_as(PODS, ns, "p", Pod)
-    assert (read.name, read.labels, read.spec.node_name) == ("p", {"a": "b"}, "")
     assert await client.find("deploy") == await client.find("deployments.apps")
     assert ("batch", "jobs") in [(found.group, found.plural) for found in await client.find("Job")]
     assert await client.find("nope") == []
@@ -148,7 +153,7 @@ async def test_a_reflector_of_a_kind_that_does_not_exist_yet(
         server.kubectl("apply", "-f", "-", input=crd("gears", "Gear", {}, "later.example"))
         server.kubectl("wait", "--for=condition=Established", "crd/gears.later.example", "--timeout=20s")
         await reached(created, "the new kind is served")
-        listener.reflectors.poke(gears)
+        listener.poke()
         await listener.until("Added g")
     server.kubectl("delete", "crd", "gears.later.example", "--wait=false")
 

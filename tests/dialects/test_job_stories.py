@@ -20,8 +20,8 @@ from podium.kube.resources import (
     PODS,
     PRIORITYCLASSES,
 )
-from podium.kube.schema.crd import schema_of
 from podium.kube.transport import MERGE_PATCH, Request
+from podium.schema.crd import schema_of
 from tests.dialects.job_stage import job_document, task, template
 from tests.dialects.virtual import Virtual
 

@@ -23,9 +23,9 @@ from podium.dialects.workloads import Draw, Workload, pod
 from podium.errors import UsageError
 from podium.kube.cache import Cache
 from podium.kube.resources import NAMESPACES, PODS, Resource
-from podium.kube.schema.crd import Definition
 from podium.kube.wire import Metadata, Object, OwnerReference, Pod, PodSpec
 from podium.runtime.configuration import default_profiles, read_profiles
+from podium.schema.crd import Definition
 from podium.sim.draw import Draw as Dice
 from podium.sim.histories import population
 from podium.sim.snapshot import scheduler_names

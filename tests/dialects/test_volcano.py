@@ -18,7 +18,6 @@ from podium.dialects.volcano.status import group_patch, phase_of, queue_patch
 from podium.dialects.volcano.translate import read_group, read_queue
 from podium.dialects.volcano.types import PodGroup
 from podium.kube.changes import Patch
-from podium.kube.patches import merge_patch
 from podium.kube.times import format_time
 from podium.kube.wire import PriorityClass
 from podium.numbers import Block, Cause, Places
@@ -33,6 +32,7 @@ from podium.reasons import (
     Refusal,
     refuse,
 )
+from podium.schema.patches import merge_patch
 from tests.dialects.objects import group, queue
 
 HIGH = msgspec.convert({"metadata": {"name": "high"}, "value": 9}, PriorityClass)

@@ -52,11 +52,11 @@ from podium.kube.controller import NOTHING, Mapper, Outcome
 from podium.kube.job_members import Member, Members, Role, controlled_pods, delete_pod, to_create
 from podium.kube.mapping import controlled_by, itself
 from podium.kube.resources import PODS, Resource
-from podium.kube.schema.crd import Column, Definition, said
 from podium.kube.times import parse_time
 from podium.kube.wire import Node, Object, Pod, View
 from podium.kube.writing import pod_from_template
 from podium.reasons import Refusal
+from podium.schema.crd import Column, Definition, said
 
 TEAMS = Resource("toy.example.com", "v1", "teams", "Team")
 POOLS = Resource("toy.example.com", "v1", "pools", "Pool", namespaced=False)

@@ -13,7 +13,7 @@ from podium.embedded.registry import Kind, Registry, ScalePaths
 from podium.errors import ApiError
 from podium.kube import resources as r
 from podium.kube.resources import Resource
-from podium.kube.schema.model import Schema
+from podium.schema.model import Schema
 
 KUBECTL = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"

@@ -13,9 +13,9 @@ from podium.embedded.meta import Meta
 from podium.embedded.registry import Kind, Registry
 from podium.errors import ApiError
 from podium.kube.resources import Resource
-from podium.kube.schema.model import Schema
-from podium.kube.schema.openapi_proto import MEDIA_TYPE
 from podium.kube.transport import JSON, Request, Response
+from podium.schema.model import Schema
+from podium.schema.openapi_proto import MEDIA_TYPE
 
 KUBECTL = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 WIDGET = Resource("acme.dev", "v1", "widgets", "Widget")

@@ -10,8 +10,8 @@ from podium.embedded.metrics import Metrics, labels_of
 from podium.embedded.registry import Kind, Registry
 from podium.embedded.store import Store
 from podium.kube.resources import DEPLOYMENTS, NODES, PODS
-from podium.kube.schema.model import Schema
 from podium.kube.transport import Request
+from podium.schema.model import Schema
 
 SCHEMA = Schema(type="object")
 REGISTRY = Registry(

@@ -16,10 +16,10 @@ import yaml
 
 from podium.embedded.exchange import Held
 from podium.embedded.registry import Kind
-from podium.kube.schema.builtin import type_named
-from podium.kube.schema.model import Schema
-from podium.kube.schema.protobuf import MEDIA_TYPE
 from podium.kube.transport import JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Request, Response
+from podium.schema.builtin import type_named
+from podium.schema.model import Schema
+from podium.schema.protobuf import MEDIA_TYPE
 from tests.embedded.server import Server
 
 REQUESTS = 60  # for each seed

@@ -12,8 +12,8 @@ from podium.embedded.printers.cells import human_duration
 from podium.embedded.registry import Column, Kind
 from podium.kube import resources as r
 from podium.kube.resources import Resource
-from podium.kube.schema.model import Schema
 from podium.kube.times import format_time
+from podium.schema.model import Schema
 from tests.embedded.table_cases import AGE, Case, Document, table_cases
 
 NOW = 1_800_000_000.0

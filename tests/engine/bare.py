@@ -13,9 +13,9 @@ from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
 from podium.kube.changes import Create, Patch, request_of
 from podium.kube.controller import Ticket
-from podium.kube.patches import merge_patch
 from podium.kube.resources import EVENTS, PODS, Resource
 from podium.kube.wire import struct_of
+from podium.schema.patches import merge_patch
 from tests.engine.stage import PROFILE
 
 Document = dict[str, Any]

@@ -67,15 +67,13 @@ def following(*items: Any, version: int = 100, **options: Any) -> tuple[Reflecto
 
 
 def test_the_requests_it_makes() -> None:
-    reflector = Reflector(PODS, Pod, namespace="ns", label_selector="a=b", field_selector="c=d")
-    selectors = (("labelSelector", "a=b"), ("fieldSelector", "c=d"))
+    reflector = Reflector(PODS, Pod)
     request = asked(reflector)
-    assert (request.method, request.path) == ("GET", "/api/v1/namespaces/ns/pods")
-    assert request.query == (*selectors, ("limit", "500"))
+    assert (request.method, request.path) == ("GET", "/api/v1/pods")
+    assert request.query == (("limit", "500"),)
     reflector.page(200, listing(7), 0.0)
     watch = followed(reflector)
-    assert watch.query[:5] == (
-        *selectors,
+    assert watch.query[:3] == (
         ("watch", "true"),
         ("resourceVersion", "7"),
         ("allowWatchBookmarks", "true"),
@@ -160,21 +158,6 @@ def test_a_failure_between_pages_goes_on_with_the_same_page() -> None:
     reflector.page(500, b"oops", 10.0)
     assert asked(reflector, 30.0).param("continue") == "tok"
     assert len(reflector.page(200, listing(50, pod("b", 2)), 30.0)) == 2
-
-
-def test_a_cached_list_is_never_older_than_what_was_seen() -> None:
-    reflector = Reflector(PODS, Pod, list_version="0")
-    assert asked(reflector).param("resourceVersion") == "0"
-    reflector.page(200, listing(50), 0.0)
-    followed(reflector)
-    reflector.line(event("ADDED", pod("a", 60)), 0.0)
-    reflector.closed(ApiError(404, "NotFound", ""), 5.0)
-    assert asked(reflector, 5.0).param("resourceVersion") == "60"
-    too_large = status(
-        504, "Timeout", "Too large resource version: 60", causes=[{"reason": "ResourceVersionTooLarge"}]
-    )
-    reflector.page(504, too_large, 5.0)
-    assert "resourceVersion" not in dict(asked(reflector, 20.0).query)
 
 
 def test_a_list_that_cannot_be_read_is_a_failure() -> None:

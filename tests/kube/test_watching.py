@@ -13,12 +13,12 @@ import pytest
 from podium.errors import TransportError
 from podium.kube.deltas import Delta
 from podium.kube.reflector import Reflector
-from podium.kube.resources import NODES, PODS
+from podium.kube.resources import PODS
 from podium.kube.status import status_document
 from podium.kube.status import unknown_path as unknown_path_error
 from podium.kube.transport import Request, Response, Stream
-from podium.kube.watching import ReflectorSet, watch
-from podium.kube.wire import Node, Pod
+from podium.kube.watching import watch
+from podium.kube.wire import Pod
 from tests.kube.fake_store import FakeStore, Replay, encoded, versions
 
 pytestmark = pytest.mark.looptime
@@ -260,63 +260,25 @@ async def test_a_bug_in_the_sink_is_not_swallowed() -> None:
         await watch(scene.transport, scene.reflector, broken)
 
 
-# --- sets --------------------------------------------------------------------------------------------------
-
-
-async def test_a_set_is_synced_when_all_are_and_can_grow() -> None:
-    scene = Scene()
-    scene.transport.refuse = lambda request: 500 if "nodes" in request.path else 0
-    reflectors = ReflectorSet(scene.transport)
-    reflectors.add(scene.reflector, scene.sink)
-    task = asyncio.create_task(reflectors.run())
-    await reflectors.wait_synced()
-    assert scene.agrees()
-    nodes = Replay()
-    reflectors.add(Reflector(NODES, Node), nodes)
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(10):
-            await reflectors.wait_synced()
-    assert not reflectors.synced
-    scene.transport.refuse = lambda request: 0
-    await reflectors.wait_synced()
-    assert nodes.state == versions(scene.store.objects)
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+# --- kinds that are not there --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("code", [403, 404])
-async def test_a_missing_kind_holds_nobody_up_and_a_poke_finds_it(code: int) -> None:
+async def test_a_missing_kind_counts_as_empty_and_a_poke_finds_it(code: int) -> None:
     scene = Scene()
     scene.transport.refuse = lambda request: code
-    reflectors = ReflectorSet(scene.transport)
-    reflectors.add(scene.reflector, scene.sink)
-    task = asyncio.create_task(reflectors.run())
-    await reflectors.wait_synced()
-    started = asyncio.get_running_loop().time()
-    assert scene.replay.state == {}
+    wake = asyncio.Event()
+    task = asyncio.create_task(watch(scene.transport, scene.reflector, scene.sink, wake=wake))
     await asyncio.sleep(1)
+    assert scene.reflector.synced
+    assert scene.replay.state == {}
     scene.transport.refuse = lambda request: 0
-    reflectors.poke(NODES)
     await asyncio.sleep(1)
     assert scene.replay.state == {}
-    reflectors.poke(PODS)
+    scene.reflector.poke()
+    wake.set()
     await asyncio.sleep(1)
     assert scene.agrees()
-    assert asyncio.get_running_loop().time() - started < 30
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
-
-
-async def test_a_sink_that_fails_ends_the_set() -> None:
-    scene = Scene()
-
-    def broken(deltas: list[Delta[Pod]]) -> None:
-        raise ZeroDivisionError
-
-    reflectors = ReflectorSet(scene.transport)
-    reflectors.add(scene.reflector, broken)
-    with pytest.raises(ExceptionGroup) as caught:
-        await reflectors.run()
-    assert caught.group_contains(ZeroDivisionError)

@@ -12,7 +12,11 @@ from podium.cli.options import Number, data_dir_option
 
 @click.command()
 @data_dir_option
-@click.option("--keep", is_flag=True, help="Leave pods running that are processes of this machine.")
+@click.option(
+    "--keep",
+    is_flag=True,
+    help="Leave pods running that are processes of this machine: no effect yet, all pods are simulated.",
+)
 @click.option(
     "--timeout", type=Number(min=0), default=30.0, show_default=True, help="Seconds to wait for its end."
 )
@@ -30,6 +34,8 @@ def down(ctx: click.Context, data_dir: Path | None, keep: bool, timeout: float) 
     from podium.embedded.data_directory import DataDirectory, default_directory, holder
     from podium.errors import StorageError, UsageError
 
+    if keep:
+        click.echo("podium: --keep has no effect: all pods are simulated, and end with their cluster", err=True)
     directory = DataDirectory(data_dir or default_directory())
     if data_dir is not None and not data_dir.is_dir():
         raise UsageError(f"--data-dir {data_dir}: there is no such directory")

@@ -49,8 +49,9 @@ class Picture(msgspec.Struct, frozen=True):
 # --- reading -----------------------------------------------------------------------------------------------
 
 
-async def observe(client: Client, wanted: Sequence[tuple[Resource, str]], namespace: str = "default") -> Picture:
-    """How the wanted workloads and their pods stand now."""
+async def observe(client: Client, wanted: Sequence[tuple[Resource, str]]) -> Picture:
+    """How the wanted workloads of the default namespace and their pods stand now."""
+    namespace = "default"
     pods = await client.list(PODS, namespace)
     sets = {each["metadata"]["uid"]: _owner(each) for each in await client.list(REPLICASETS, namespace)}
     rows = []

@@ -246,7 +246,7 @@ class Cluster:
         return gang
 
     def _new_gang(self, id: str, namespace: str, name: str, queue: str) -> Gang:
-        return Gang(id, namespace, name, queue, changed=self._changed)
+        return Gang(id, namespace, name, queue, self._changed)
 
     def _note_gate(self, task: Task, closed: bool) -> None:
         if not closed:

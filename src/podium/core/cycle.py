@@ -43,8 +43,6 @@ def cycle(
     session.dismiss()
 
 
-def run_cycle(
-    cluster: Cluster, profile: Profile, now: float, *, name: str | None = None, resting: Container[str] = ()
-) -> list[Decision]:
+def run_cycle(cluster: Cluster, profile: Profile, now: float) -> list[Decision]:
     """A whole cycle at once."""
-    return [each for step in cycle(cluster, profile, now, name=name, resting=resting) for each in step]
+    return [each for step in cycle(cluster, profile, now) for each in step]

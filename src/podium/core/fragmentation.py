@@ -254,7 +254,7 @@ def _usual(cluster: Cluster) -> Mapping[Shape, float]:
     return counts
 
 
-def typical(counts: Mapping[Shape, float], coverage: float = COVERAGE) -> dict[Shape, float]:
+def typical(counts: Mapping[Shape, float]) -> dict[Shape, float]:
     """The commonest shapes that cover a share of all tasks, with the probability of each among them.
 
     Equal counts: the larger shape comes first.
@@ -263,7 +263,7 @@ def typical(counts: Mapping[Shape, float], coverage: float = COVERAGE) -> dict[S
     chosen: dict[Shape, float] = {}
     covered = 0.0
     for count, shape in sorted(((count, shape) for shape, count in counts.items()), reverse=True):
-        if covered >= coverage * total:
+        if covered >= COVERAGE * total:
             break
         chosen[shape] = count
         covered += count

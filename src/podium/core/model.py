@@ -134,12 +134,6 @@ class Task:
         cls: TaskClass,
         *,
         role: str = "",
-        priority: int = 0,
-        created: float = 0.0,
-        preemptable: bool = True,
-        preempts: bool = True,
-        gated: bool = False,
-        protected: bool = False,
         labels: Mapping[str, str] | None = None,
     ) -> None:
         self.id = id
@@ -149,16 +143,16 @@ class Task:
         self.labels: Mapping[str, str] = labels if labels is not None else {}
         self.party: Party | None = None  # who is the same to all terms that look at tasks, as `peers` knows it
         self.role = role
-        self.priority = priority
-        self.created = created
-        self.started = created
+        self.priority = 0
+        self.created = 0.0
+        self.started = 0.0
         self.slot = ""  # the place in its owner that it fills: see `slots`
         self.has_pod = True  # without one it can be placed and reserved, but not bound
-        self.preemptable = preemptable
-        self.preempts = preempts  # may push others out
-        self.gated = gated
+        self.preemptable = True
+        self.preempts = True  # may push others out
+        self.gated = False
         self.quota_gate = QuotaGate.NONE
-        self.protected = protected  # belongs to the system: never a victim of conformance
+        self.protected = False  # belongs to the system: never a victim of conformance
         self.gang: Gang
         self.state = State.PENDING
         self.row = -1
@@ -211,30 +205,21 @@ class Gang:
         namespace: str,
         name: str,
         queue: str,
-        *,
-        minimum: int = 1,
-        minimum_by_role: Mapping[str, int] | None = None,
-        minimum_resources: Mapping[str, int] | None = None,
-        priority: int = 0,
-        created: float = 0.0,
-        phase: Phase = Phase.PENDING,
-        preemptable: bool = True,
-        attributes: Mapping[str, str] | None = None,
-        changed: dict[Gang, None] | None = None,
+        changed: dict[Gang, None],
     ) -> None:
         self.id = id
         self.namespace = namespace
         self.name = name
         self.queue = queue
-        self._changed = changed if changed is not None else {}  # where gangs are noted whose counts have moved
-        self.minimum = minimum
-        self.minimum_by_role = dict(minimum_by_role or {})
-        self.minimum_resources = dict(minimum_resources) if minimum_resources is not None else None
-        self.priority = priority
-        self.created = created
-        self.phase = phase
-        self.preemptable = preemptable
-        self.attributes = dict(attributes or {})
+        self._changed = changed  # where gangs are noted whose counts have moved
+        self.minimum = 1
+        self.minimum_by_role: dict[str, int] = {}
+        self.minimum_resources: dict[str, int] | None = None
+        self.priority = 0
+        self.created = 0.0
+        self.phase = Phase.PENDING
+        self.preemptable = True
+        self.attributes: dict[str, str] = {}
         self.policies: tuple[SubGroupPolicy, ...] = ()  # of groups inside the gang
         self.topology: NetworkTopology | None = None
         self.mode = Mode.STRICT

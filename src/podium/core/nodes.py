@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from podium.core.devices import Devices
 from podium.core.properties import Properties, Taint
-from podium.core.resources import LIMIT, PODS, Dimensions, Request, Vector
+from podium.core.resources import LIMIT, Dimensions, Request, Vector
 
 
 class NodeFacts(msgspec.Struct, frozen=True):
@@ -218,6 +218,3 @@ class Nodes:
         chosen = self.live[: self.count]
         result: Vector = self.allocatable[: self.count][chosen].sum(axis=0)[: self.dimensions.width]
         return result
-
-    def pod_slots(self, row: int) -> int:
-        return int(self.allocatable[row, PODS] - self.used[row, PODS])

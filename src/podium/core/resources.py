@@ -93,10 +93,3 @@ class Dimensions:
 
     def told(self, columns: Iterable[int]) -> str:
         return ", ".join(self.names[column] for column in columns)
-
-
-def widened(vector: Vector, width: int) -> Vector:
-    """A vector for `width` columns; what was not known yet is zero."""
-    if len(vector) >= width:
-        return vector
-    return np.concatenate([vector, np.zeros(width - len(vector), dtype=np.int64)])

@@ -31,9 +31,9 @@ from podium.kube.admission import Hook
 from podium.kube.changes import Patch
 from podium.kube.controller import Controller
 from podium.kube.resources import Resource
-from podium.kube.schema.crd import Definition
 from podium.kube.wire import Node, Object, Pod
 from podium.reasons import Refusal
+from podium.schema.crd import Definition
 
 Document = dict[str, Any]
 

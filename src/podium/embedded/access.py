@@ -28,9 +28,9 @@ class Gate(msgspec.Struct, frozen=True):
     origins: frozenset[str] = frozenset()
 
 
-def gate_for(token: str, port: int, hosts: frozenset[str] = LOOPBACK_HOSTS) -> Gate:
-    """The gate of a server that is reached under `hosts` on `port`."""
-    return Gate(token, hosts, frozenset(f"https://{host}:{port}" for host in hosts))
+def gate_for(token: str, port: int) -> Gate:
+    """The gate of a server that listens on `port` of loopback."""
+    return Gate(token, LOOPBACK_HOSTS, frozenset(f"https://{host}:{port}" for host in LOOPBACK_HOSTS))
 
 
 def refusal(gate: Gate, *, path: str, host: str, origin: str, authorization: str) -> ApiError | None:

@@ -13,12 +13,13 @@ from podium.embedded.conversion import to_served
 from podium.embedded.registry import Kind, Registry
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
-from podium.kube import defaults, status
 from podium.kube import resources as r
+from podium.kube import status
 from podium.kube.admission import Hook
 from podium.kube.fields import FieldError
 from podium.kube.resources import Resource
-from podium.kube.schema import values
+from podium.schema import values
+from podium.schema.pod_defaults import add_default_tolerations
 
 Document = dict[str, Any]
 
@@ -76,7 +77,7 @@ class Admission:
             elif kind.resource == r.PERSISTENTVOLUMECLAIMS:
                 self._choose_storage_class(document)
         if kind.resource == r.PODS:
-            defaults.add_default_tolerations(document)
+            add_default_tolerations(document)
         for hook in self._concerned(kind, old):
             if hook.mutate is not None:
                 try:

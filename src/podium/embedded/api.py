@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from podium.embedded import decoding, deletion, options, patching, rendering, strategies, subresources
+from podium.embedded import decoding, deletion, options, patching, rendering, subresources
 from podium.embedded.admission import Admission
 from podium.embedded.customresources import CustomResources
 from podium.embedded.exchange import Held, Reply, refusal
@@ -21,14 +21,14 @@ from podium.embedded.objects import Identities, Objects
 from podium.embedded.podlogs import read_log
 from podium.embedded.reading import list_bytes, list_page, too_large
 from podium.embedded.registry import Kind, Registry
-from podium.embedded.routing import TO_PROCESSES, Target, resolve
+from podium.embedded.routing import Target, resolve
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
 from podium.kube import status
 from podium.kube.admission import Hook
 from podium.kube.resources import BINDINGS
-from podium.kube.schema import protobuf
 from podium.kube.transport import JSON, Request, Response
+from podium.schema import protobuf
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class Api:
     def _dispatch(self, target: Target, request: Request) -> Reply:
         if target.subresource:
             handler = _SUBRESOURCES.get((target.subresource, request.method))
-            if handler is None and target.subresource in TO_PROCESSES.get(target.kind.resource, ()):
+            if handler is None and target.subresource in target.kind.to_processes:
                 self.objects.require(target.kind, target.namespace, target.name)
                 raise subresources.no_process(target.kind, target.name, target.subresource)
         elif target.name:
@@ -111,7 +111,8 @@ class Api:
         if target.kind.custom:
             self._custom.refuse_late(target.kind, (document.get("metadata") or {}).get("name", ""))
         record = self.objects.create(target.kind, target.namespace, document, dry_run=dry_run)
-        warnings += strategies.WITHOUT_EFFECT.get(target.kind.resource, ())
+        if target.kind.strategy.without_effect:
+            warnings.append(target.kind.strategy.without_effect)
         return self._written(target.kind, record, request, warnings, code=201)
 
     def _delete_collection(self, target: Target, request: Request) -> Reply:
@@ -159,7 +160,7 @@ class Api:
         record = self.objects.require(target.kind, target.namespace, target.name)
         self.objects.admission.check_delete(target.kind, record)
         result = deletion.delete(self.objects, target.kind, record, options.read_delete(request))
-        if not result.gone or target.kind.resource in strategies.RETURNED_ON_DELETE:
+        if not result.gone or target.kind.strategy.returned_on_delete:
             return self._written(target.kind, result.record, request)
         details: Document = {"name": record.name, "kind": target.kind.resource.plural, "uid": record.uid}
         if target.kind.resource.group:

@@ -11,7 +11,7 @@ from typing import Any
 from podium.embedded.registry import Kind
 from podium.embedded.store import Record
 from podium.kube.resources import EVENTS_V1
-from podium.kube.schema.defaulting import apply_defaults
+from podium.schema.defaulting import apply_defaults
 
 Document = dict[str, Any]
 

@@ -16,22 +16,25 @@ from typing import Any
 from podium.embedded import decoding, deletion
 from podium.embedded.objects import Objects
 from podium.embedded.options import DeleteOptions
-from podium.embedded.registry import Column, Kind, ScalePaths
+from podium.embedded.registry import Column, Kind, ScalePaths, Strategy
 from podium.embedded.store import Record
 from podium.errors import ApiError
 from podium.kube import status
 from podium.kube.conditions import set_condition
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
-from podium.kube.schema import structural
-from podium.kube.schema.builtin import type_named
-from podium.kube.schema.defaulting import has_defaults
-from podium.kube.schema.model import Schema
+from podium.schema import structural
+from podium.schema.builtin import type_named
+from podium.schema.defaulting import has_defaults
+from podium.schema.model import Schema
 
 log = logging.getLogger(__name__)
 
 Document = dict[str, Any]
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+# How objects of every custom resource are written.
+_STRATEGY = Strategy(counts_generation=True, needs_version=True, with_status=())
 
 
 class CustomResources:
@@ -233,6 +236,7 @@ def kinds_of(definition: Document) -> list[Kind]:
                 categories=tuple(names.get("categories") or ()),
                 status="status" in subresources,
                 scale=_scale(subresources.get("scale")),
+                strategy=_STRATEGY,
                 custom=True,
                 columns=tuple(_column(each) for each in version.get("additionalPrinterColumns") or ()),
                 selectable_fields=tuple(f["jsonPath"] for f in version.get("selectableFields") or ()),

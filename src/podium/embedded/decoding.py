@@ -13,10 +13,10 @@ from podium.embedded.registry import Kind
 from podium.errors import ApiError
 from podium.kube import status, yaml_loading
 from podium.kube.resources import Resource
-from podium.kube.schema import engine
-from podium.kube.schema.builtin import type_named
 from podium.kube.transport import JSON, Request
 from podium.kube.yaml_loading import MAX_DEPTH
+from podium.schema import engine
+from podium.schema.builtin import type_named
 
 Document = dict[str, Any]
 

@@ -36,9 +36,8 @@ _SUBRESOURCES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
 class Discovery:
     """Answers the discovery endpoints of one registry."""
 
-    def __init__(self, registry: Registry, address: str = "") -> None:
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._address = address
         self._answers: dict[tuple[str, bool], Response] = {}
         self._version = -1
 
@@ -70,7 +69,7 @@ class Discovery:
                 return {
                     "kind": "APIVersions",
                     "versions": groups.get("", []),
-                    "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": self._address}],
+                    "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
                 }
             case ["apis"]:
                 listed = [_group(name, groups[name]) for name in _ordered(self._registry)]

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 _SWEEP = 1.0
 _BACKLOG = 1024
+_LOOPBACK = "127.0.0.1"
 _LARGE = 16 << 20
 
 
@@ -47,19 +48,19 @@ class Durability(Protocol):
         ...
 
 
-def listen(port: int, address: str = "127.0.0.1") -> socket.socket:
+def listen(port: int) -> socket.socket:
     """A listening socket on loopback; port 0 takes a free one.  UsageError if the port is taken."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setblocking(False)
-        sock.bind((address, port))
+        sock.bind((_LOOPBACK, port))
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
         if error.errno == errno.EADDRINUSE:
             raise UsageError(f"port {port} is taken: choose another with --port (0 takes a free one)") from None
-        raise UsageError(f"cannot listen on {address}:{port}: {error.strerror}") from None
+        raise UsageError(f"cannot listen on {_LOOPBACK}:{port}: {error.strerror}") from None
     except OverflowError:
         sock.close()
         raise UsageError(f"{port} is no port: choose one from 0 to 65535") from None

@@ -13,12 +13,11 @@ from podium.embedded.registry import Kind, Registry
 from podium.embedded.representations import accepted, not_acceptable
 from podium.kube import status
 from podium.kube.resources import Resource
-from podium.kube.schema import openapi, openapi_proto
-from podium.kube.schema.model import Schema
 from podium.kube.transport import JSON, Request, Response
+from podium.schema import openapi, openapi_proto
+from podium.schema.model import Schema
 
 HEALTH = ("/healthz", "/livez", "/readyz", "/ping")
-PUBLIC = (*HEALTH, "/version")
 
 
 class Meta:

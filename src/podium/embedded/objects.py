@@ -17,12 +17,13 @@ from podium.embedded.conversion import to_served, to_stored, typed
 from podium.embedded.registry import Kind, Registry
 from podium.embedded.store import Record, Store
 from podium.errors import ApiError
-from podium.kube import defaults, fields, status, validation
+from podium.kube import fields, status
 from podium.kube import resources as r
 from podium.kube.cache import Key
 from podium.kube.fields import FieldError
-from podium.kube.schema import engine, values
 from podium.kube.times import format_time
+from podium.schema import engine, rules, values
+from podium.schema.validation import validate_metadata
 
 Document = dict[str, Any]
 
@@ -102,7 +103,7 @@ class Objects:
             metadata["name"] = metadata["generateName"][:MAX_NAME_PREFIX] + self.identities.suffix()
         metadata["uid"] = self.identities.uid()
         metadata["creationTimestamp"] = format_time(self.clock())
-        if strategies.tracks_generation(kind):
+        if kind.strategy.counts_generation:
             metadata["generation"] = 1
         if not metadata.get("name"):
             raise status.invalid(
@@ -129,7 +130,7 @@ class Objects:
         namespace, name = key
         record = self.store.get(kind.storage, namespace, name)
         if record is None:
-            if kind.resource in strategies.CREATE_ON_UPDATE and not subresource:
+            if kind.strategy.created_by_update and not subresource:
                 return self.create(kind, namespace, document, dry_run=dry_run)
             raise status.not_found(kind.resource, name)
         old = to_served(kind, record.document())
@@ -184,7 +185,7 @@ class Objects:
         self._keep_system_metadata(metadata, old["metadata"])
         _drop_empty(metadata)
         document = {**old, "metadata": metadata}
-        self._refuse(kind, name, validation.validate_metadata(metadata, old["metadata"]))
+        self._refuse(kind, name, validate_metadata(metadata, old["metadata"]))
         if strategies.moves_generation(kind, document, old):
             metadata["generation"] = old["metadata"].get("generation", 0) + 1
         if metadata.get("deletionTimestamp") and self._is_finished(kind, document):
@@ -220,7 +221,7 @@ class Objects:
     def _check_version(self, kind: Kind, name: str, metadata: Document, record: Record) -> None:
         version = metadata.get("resourceVersion")
         if not version:
-            if strategies.needs_version(kind):
+            if kind.strategy.needs_version:
                 raise status.invalid(
                     kind.resource,
                     name,
@@ -245,7 +246,7 @@ class Objects:
         if kind.custom:
             engine.apply_defaults(document, kind.schema)
         else:
-            defaults.default_object(kind.resource, document)
+            rules.default_object(document, kind.schema, kind.rules)
 
     # --- shared --------------------------------------------------------------------------------------------
 
@@ -254,17 +255,17 @@ class Objects:
     ) -> list[FieldError]:
         errors: list[FieldError] = []
         if kind.custom:
-            errors += validation.validate_metadata(document["metadata"], old["metadata"] if old else None)
+            errors += validate_metadata(document["metadata"], old["metadata"] if old else None)
             errors += values.validate(document, kind.schema, old=old)
         elif subresource:
             assert old is not None
             if document["metadata"] != old["metadata"]:
-                errors += validation.validate_metadata(document["metadata"], old["metadata"])
+                errors += validate_metadata(document["metadata"], old["metadata"])
             return errors
         elif old is None:
-            errors += validation.validate_create(kind.resource, document)
+            errors += rules.validate_create(document, kind.rules)
         else:
-            errors += validation.validate_update(kind.resource, document, old)
+            errors += rules.validate_update(document, old, kind.rules)
         # As on a real server hooks come last: they rely on what the schema says, and do not say it a second time.
         if not subresource and not errors:
             errors += self.admission.validate(kind, document, old)

@@ -12,11 +12,11 @@ from podium.embedded.objects import Objects
 from podium.embedded.registry import Kind
 from podium.embedded.store import Record
 from podium.errors import ApiError
-from podium.kube import patches, status, strategic
+from podium.kube import status
 from podium.kube.cache import Key
 from podium.kube.fields import invalid
-from podium.kube.schema import engine
 from podium.kube.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Request
+from podium.schema import engine, patches, strategic
 
 Document = dict[str, Any]
 

@@ -14,54 +14,11 @@ from podium.embedded.registry import Kind
 from podium.embedded.store import Record, Store
 from podium.embedded.tables import list_metadata
 from podium.errors import ApiError
-from podium.kube import resources as r
 from podium.kube import selectors, status
 from podium.kube.cache import Key
-from podium.kube.resources import Resource
 from podium.kube.transport import Request
 
 Document = dict[str, Any]
-
-# Fields that a field selector may name, beyond metadata.name and metadata.namespace.
-_FIELDS: dict[Resource, tuple[str, ...]] = {
-    r.PODS: (
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
-        "status.podIPs",
-        "status.nominatedNodeName",
-    ),
-    r.NODES: ("spec.unschedulable",),
-    r.NAMESPACES: ("status.phase",),
-    r.SECRETS: ("type",),
-    r.SERVICES: ("spec.clusterIP", "spec.type"),
-    r.JOBS: ("status.successful",),
-    r.REPLICASETS: ("status.replicas",),
-    r.REPLICATIONCONTROLLERS: ("status.replicas",),
-    r.EVENTS: (
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
-    ),
-}
-_FIELDS[r.EVENTS_V1] = (
-    *(f.replace("involvedObject", "regarding") for f in _FIELDS[r.EVENTS] if "." in f),
-    "reason",
-    "reportingController",
-    "type",
-)
 
 # What an absent field counts as.
 _ABSENT = {
@@ -85,11 +42,10 @@ class Filter:
             self._fields = selectors.parse_fields(fields)
         except ValueError as error:
             raise status.bad_request(str(error)) from None
-        known = ("metadata.name", "metadata.namespace", *_FIELDS.get(kind.resource, ()))
-        known += tuple(path.lstrip(".") for path in kind.selectable_fields)
+        known = ("metadata.name", "metadata.namespace", *(path.lstrip(".") for path in kind.selectable_fields))
         strange = self._fields.unsupported(known)
         if strange is not None:
-            if kind.resource in _FIELDS:
+            if kind.selectable_fields and not kind.custom:
                 raise status.bad_request(f"field label not supported: {strange}")
             told = ", ".join(f'"{path}"' for path in known)
             raise status.bad_request(f'"{strange}" is not a known field selector: only {told}')

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import msgspec
 
+from podium.embedded.printers.cells import Printer
+from podium.embedded.store import Store
 from podium.kube.resources import Resource
-from podium.kube.schema.model import Schema
+from podium.schema.model import Schema
+from podium.schema.rules import Rules
+
+Document = dict[str, Any]
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -31,9 +37,31 @@ class ScalePaths(msgspec.Struct, frozen=True):
     selector: str = ""
 
 
-class Kind(msgspec.Struct, frozen=True):
-    """One served resource type.
+class Strategy(msgspec.Struct, frozen=True, kw_only=True):
+    """What is particular to a kind when it is written.
 
+    `at_create`, `at_update` and `at_status_update` change a document in place: what the system sets at birth, what
+    an update of the object keeps of the old one, and what belongs together in a status.
+    """
+
+    counts_generation: bool = False  # metadata.generation counts changes of the spec
+    counts_annotations: bool = False  # and those of the annotations: a Deployment's steer its rollout
+    keeps_status: bool = False  # the one that its creator gives: a kubelet registers its node with one
+    needs_version: bool = False  # a replacement must name the version that it replaces
+    created_by_update: bool = False  # a PUT creates what is absent
+    returned_on_delete: bool = False  # a deletion is answered with the object instead of a Status
+    without_effect: str = ""  # what whoever makes one is told, if it is kept and does nothing here
+    # What of the metadata a write to the status may set: a controller notes a revision, a kubelet labels its node.
+    with_status: tuple[str, ...] = ("labels", "annotations", "finalizers", "ownerReferences")
+    at_create: Callable[[Document, Store], None] | None = None
+    at_update: Callable[[Document, Document], None] | None = None
+    at_status_update: Callable[[Document], None] | None = None
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """One served resource type: the record of all that is particular to it.
+
+    Those of the built-in kinds stand in `embedded.kinds`, those of custom resources come from their definitions.
     `storage` is the resource under which objects are kept: the versions of a custom resource share one (with the
     version left empty), and so do the two groups that serve Events.
     """
@@ -47,10 +75,14 @@ class Kind(msgspec.Struct, frozen=True):
     status: bool = False
     scale: ScalePaths | None = None
     subresources: tuple[str, ...] = ()  # beyond status and scale: binding, eviction, log ...
+    to_processes: frozenset[str] = frozenset()  # subresources that lead to a process, which nothing simulated has
     verbs: tuple[str, ...] = ALL_VERBS
+    rules: Rules = Rules()  # what is filled in and refused beyond the schema
+    strategy: Strategy = Strategy()
+    printer: Printer | None = None  # a custom resource is printed by its columns
     custom: bool = False
     columns: tuple[Column, ...] = ()
-    selectable_fields: tuple[str, ...] = ()  # JSONPaths a custom resource allows in field selectors
+    selectable_fields: tuple[str, ...] = ()  # JSONPaths that field selectors may name, beyond name and namespace
     # Records older than this may lack defaults of their version's schema; 0 if no version has any.
     defaults_since: int = 0
     defaulted: dict[str, Schema] = {}  # the schemas with defaults, by apiVersion

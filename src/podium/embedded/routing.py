@@ -6,14 +6,6 @@ import msgspec
 
 from podium.embedded.registry import Kind, Registry
 from podium.kube import status
-from podium.kube.resources import NODES, PODS, SERVICES
-
-# Ways to a process, which nothing simulated has.  A path may go on behind `proxy`.
-TO_PROCESSES = {
-    PODS: frozenset({"exec", "attach", "portforward", "proxy", "ephemeralcontainers", "resize"}),
-    NODES: frozenset({"proxy"}),
-    SERVICES: frozenset({"proxy"}),
-}
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -50,7 +42,7 @@ def resolve(registry: Registry, path: str) -> Target | None:
     subresource = rest[2] if len(rest) > 2 else ""
     if name and kind.resource.namespaced and not namespace:
         raise status.unknown_path()
-    if subresource and subresource in TO_PROCESSES.get(kind.resource, ()):
+    if subresource and subresource in kind.to_processes:
         return Target(kind, namespace, name, subresource)
     if len(rest) > 3 or (subresource and not _serves(kind, subresource)):
         raise status.unknown_path()

@@ -20,8 +20,6 @@ from podium.kube.times import format_time
 
 Document = dict[str, Any]
 
-EVICTION = Resource("policy", "v1", "evictions", "Eviction")
-
 # A budget that has let this many pods go without its controller having looked is not asked again.
 _MAX_DISRUPTED = 2000
 

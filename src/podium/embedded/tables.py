@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from podium.embedded import jsonpath
-from podium.embedded.printers import cluster, configuration, pods, storage, workloads
 from podium.embedded.printers.cells import (
     CREATED_AT,
     NAME,
@@ -23,18 +22,9 @@ from podium.embedded.printers.cells import (
     part,
 )
 from podium.embedded.registry import Column, Kind
-from podium.kube.resources import Resource
 from podium.kube.times import parse_time
 
 META = "meta.k8s.io"
-
-_PRINTERS: dict[Resource, Printer] = {
-    **pods.PRINTERS,
-    **workloads.PRINTERS,
-    **cluster.PRINTERS,
-    **configuration.PRINTERS,
-    **storage.PRINTERS,
-}
 
 # What a custom resource without columns of its own shows.
 AGE_COLUMN = Column("Age", "date", ".metadata.creationTimestamp")
@@ -128,10 +118,10 @@ def _row(printer: Printer, document: Document, now: float, include: str, version
 
 
 def printer_of(kind: Kind) -> Printer:
-    """How a kind is printed: by its own table, by the columns its definition names, or by name and time."""
+    """How a kind is printed: by its own printer, by the columns its definition names, or by name and time."""
     if kind.custom:
         return custom_printer(kind.columns or (AGE_COLUMN,))
-    return _PRINTERS.get(kind.resource, _DEFAULT)
+    return kind.printer or _DEFAULT
 
 
 def _default_cells(document: Document, now: float) -> list[Any]:

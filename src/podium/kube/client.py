@@ -36,14 +36,6 @@ class Client:
     async def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Document:
         return _document(await self._ok(Request("GET", resource.path(namespace, name, subresource))))
 
-    async def get_as(self, resource: Resource, namespace: str, name: str, type: type[T]) -> T:
-        """The object through one of the structs of `kube.wire`."""
-        answer = await self._ok(Request("GET", resource.path(namespace, name)))
-        try:
-            return msgspec.json.decode(answer.body, type=type)
-        except msgspec.DecodeError as error:
-            raise TransportError(f"{resource.group_resource} {name} cannot be read: {error}") from None
-
     async def list(
         self, resource: Resource, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> Documents:
@@ -102,9 +94,9 @@ class Client:
         return await self.carry_out(Delete(resource, namespace, name, uid, grace, propagation))
 
     async def delete_collection(
-        self, resource: Resource, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
     ) -> None:
-        selectors = _selectors(label_selector, field_selector)
+        selectors = _selectors(label_selector, "")
         await self._ok(Request("DELETE", resource.path(namespace), selectors))
 
     async def carry_out(self, change: Change) -> Document | None:

@@ -61,7 +61,6 @@ class Driver:
         *,
         concurrency: int = 16,
         custom_resources: bool = False,
-        clock: Callable[[], float] | None = None,
         views: Mapping[Resource, type[Object]] | None = None,
         advice: Mapping[Resource, str] | None = None,
     ) -> None:
@@ -77,7 +76,7 @@ class Driver:
         self._machine = machine
         self._concurrency = concurrency
         self._custom_resources = custom_resources
-        self._clock = clock or SteadyClock()
+        self._clock = SteadyClock()
         self._inbox: deque[Callable[[], None]] = deque()
         self._queue: asyncio.Queue[Ticket] = asyncio.Queue()
         self._in_flight = 0

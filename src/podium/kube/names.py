@@ -67,11 +67,6 @@ def check_dns_1035(value: str) -> str | None:
     return "; ".join(told)
 
 
-def check_generate_name(value: str) -> str | None:
-    """A prefix for `check_dns_subdomain` names: a trailing dash is fine, since letters will follow."""
-    return check_dns_subdomain(f"{value[:-1]}a" if value.endswith("-") else value)
-
-
 @lru_cache(maxsize=4096)
 def check_qualified_name(value: str) -> str | None:
     """Label keys, resource names, finalizers: an optional DNS subdomain and a slash, then up to 63 characters."""

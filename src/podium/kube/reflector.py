@@ -85,22 +85,17 @@ class Counters(msgspec.Struct):
 
 
 class Reflector(Generic[T]):
-    """One resource, all of it or what the namespace and the selectors leave."""
+    """One resource, all of it, from the newest state of the server on."""
 
     def __init__(
         self,
         resource: Resource,
         struct: type[T],
         *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        list_version: str = "",
         page_size: int = PAGE_SIZE,
         stall: float = STALL_SECONDS,
         seed: int = 0,
     ) -> None:
-        """`list_version` "" asks the server for its newest state, "0" is content with what its cache has."""
         self.resource = resource
         self.objects: Mirror[T] = Mirror()
         self.counters = Counters()
@@ -109,10 +104,7 @@ class Reflector(Generic[T]):
         self.forbidden = False
         self.trouble = ""  # why the mirror may be behind, in words; empty while all is well
         self.version = ""
-        self._path = resource.path(namespace)
-        selectors = (("labelSelector", label_selector), ("fieldSelector", field_selector))
-        self._selectors = tuple((key, value) for key, value in selectors if value)
-        self._list_version = list_version
+        self._path = resource.path()
         self._page_size = page_size
         self._stall = stall
         self._reader = Reader(struct)
@@ -127,7 +119,6 @@ class Reflector(Generic[T]):
         self._entries: list[T | Undecodable] = []
         self._more = ""
         self._paged = True
-        self._newest = False  # the next list must not be content with a cache
         self._behind_since: float | None = None  # since when lists are older than what was seen
         # The watch under way.
         self._watch: Request | None = None
@@ -165,20 +156,16 @@ class Reflector(Generic[T]):
         return self._list_request(more) if more else None
 
     def _list_request(self, more: str) -> Request:
-        query = self._selectors
+        query = []
         if self._paged:
-            query += (("limit", str(self._page_size)),)
+            query.append(("limit", str(self._page_size)))
         if more:
-            query += (("continue", more),)
-        elif self._list_version and not self._newest:
-            # Never older than what was seen: a second server's cache may lag behind the first one's.
-            query += (("resourceVersion", self.version or self._list_version),)
-        return Request("GET", self._path, query)
+            query.append(("continue", more))
+        return Request("GET", self._path, tuple(query))
 
     def _watch_request(self) -> Request:
         seconds = int(self._dice.between(*WATCH_SECONDS))
         query = (
-            *self._selectors,
             ("watch", "true"),
             ("resourceVersion", self.version),
             ("allowWatchBookmarks", "true"),
@@ -207,7 +194,6 @@ class Reflector(Generic[T]):
         self._restart_list()
         self._listing = False
         self._paged = True
-        self._newest = False
         self.version = page.version
         self.counters.relists += self.counters.lists > 0
         self.counters.lists += 1
@@ -298,9 +284,6 @@ class Reflector(Generic[T]):
         elif _version_unusable(error) and self._more:
             self._restart_list()
             self._paged = False
-        elif _version_unusable(error) and not self._newest:
-            self._newest = True
-            self._wake_at = now + self._surprises.after_surprise(now)
         else:
             self._fail(error.message, now, _retry_after(error))
         return []
@@ -308,7 +291,7 @@ class Reflector(Generic[T]):
     def _watch_refused(self, error: ApiError, now: float) -> None:
         self._watch = None
         if _version_unusable(error):
-            self._listing = self._newest = True
+            self._listing = True
             self._wake_at = now + self._surprises.after_surprise(now)
         elif error.code == 404:
             self._listing = True  # the list finds out whether the kind is gone

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from podium.errors import PodiumError
 from podium.kube.deltas import Delta
 from podium.kube.reflector import Ask, Follow, Pause, Reflector
-from podium.kube.resources import Resource
 from podium.kube.status import error_from_body
 from podium.kube.transport import Request, Response, Transport
 from podium.kube.wire import Object
@@ -156,58 +155,3 @@ async def _pause(step: Pause, clock: Clock, wake: asyncio.Event) -> None:
     except TimeoutError:
         return
     wake.clear()
-
-
-class ReflectorSet:
-    """Many reflectors over one transport, and the moment when all of them have seen the cluster."""
-
-    def __init__(self, transport: Transport, clock: Clock | None = None) -> None:
-        self._transport = transport
-        self._clock = clock
-        self._members: list[tuple[Reflector[Any], Sink[Any], asyncio.Event]] = []
-        self._group: asyncio.TaskGroup | None = None
-        self._moved = asyncio.Event()
-
-    def add(self, reflector: Reflector[T], sink: Sink[T]) -> None:
-        """Before `run`, or while it runs."""
-        member = (reflector, sink, asyncio.Event())
-        self._members.append(member)
-        if self._group is not None:
-            self._start(self._group, *member)
-
-    async def run(self) -> None:
-        """Until cancelled.  A sink that raises ends the whole set: deltas must not get lost quietly."""
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            try:
-                for member in self._members:
-                    self._start(group, *member)
-                await asyncio.Event().wait()
-            finally:
-                self._group = None
-
-    @property
-    def synced(self) -> bool:
-        return all(reflector.synced for reflector, _, _ in self._members)
-
-    async def wait_synced(self) -> None:
-        """Until every reflector has delivered its initial state (an absent or forbidden kind: nothing)."""
-        while not self.synced:
-            self._moved.clear()
-            await self._moved.wait()
-
-    def poke(self, resource: Resource | None = None) -> None:
-        """A kind may have appeared: reflectors that found theirs missing look again now."""
-        for reflector, _, wake in self._members:
-            if resource is None or reflector.resource == resource:
-                reflector.poke()
-                wake.set()
-
-    def _start(
-        self, group: asyncio.TaskGroup, reflector: Reflector[Any], sink: Sink[Any], wake: asyncio.Event
-    ) -> None:
-        def counted(deltas: list[Delta[Any]]) -> None:
-            sink(deltas)
-            self._moved.set()
-
-        group.create_task(watch(self._transport, reflector, counted, self._clock, wake))

@@ -44,7 +44,6 @@ class Leadership:
         terms: Terms,
         *,
         identity: str = "",
-        clock: Callable[[], float] = time.monotonic,
         pulse: Pulse | None = None,
     ) -> None:
         """With a `pulse` the lease is renewed only while the loop that does the work turns."""
@@ -53,7 +52,6 @@ class Leadership:
         self._terms = terms
         self.begin_anew()
         self._transport = transport
-        self._clock = clock
         self._told = ""
         self._pulse = pulse
 
@@ -64,7 +62,7 @@ class Leadership:
 
     def may_write(self) -> bool:
         """Whether nobody else can be leading at this moment."""
-        return self.election.may_write(self._clock())
+        return self.election.may_write(time.monotonic())
 
     async def campaign(self) -> None:
         """Until this process leads."""
@@ -98,23 +96,23 @@ class Leadership:
 
     async def _step(self) -> None:
         election = self.election
-        step = election.next(self._clock(), time.time())
+        step = election.next(time.monotonic(), time.time())
         if isinstance(step, Pause):
-            await asyncio.sleep(max(0.0, step.until - self._clock()))
+            await asyncio.sleep(max(0.0, step.until - time.monotonic()))
             return
         try:
             async with asyncio.timeout(step.timeout):
                 if isinstance(step, Ask):
                     lease = await self._read(step.timeout)
-                    election.seen(lease, self._clock(), orphaned=is_dead(_holder(lease)))
+                    election.seen(lease, time.monotonic(), orphaned=is_dead(_holder(lease)))
                 elif isinstance(step, Write):
-                    election.written(await self._write(step.change, step.timeout), self._clock())
+                    election.written(await self._write(step.change, step.timeout), time.monotonic())
         except TimeoutError:
-            election.failed(TransportError("no answer in time"), self._clock())
+            election.failed(TransportError("no answer in time"), time.monotonic())
         except PodiumError as error:
             if not (isinstance(error, ApiError) and error.code == 409):
                 self._say(logging.WARNING, f"the lease {self._name}: {_explained(error, election.namespace)}")
-            election.failed(error, self._clock())
+            election.failed(error, time.monotonic())
 
     async def _read(self, timeout: float) -> Lease | None:
         path = LEASES.path(self.election.namespace, self.election.name)

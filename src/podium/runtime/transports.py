@@ -47,18 +47,15 @@ class Fenced(_Around):
 class Limited(_Around):
     """At most so many writes a second, after a burst."""
 
-    def __init__(
-        self, inside: Transport, rate: float, burst: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, inside: Transport, rate: float, burst: int) -> None:
         super().__init__(inside)
         self._interval = 1.0 / rate
         self._ahead = (max(1, burst) - 1) * self._interval  # how far writes may run before their time
-        self._clock = clock
         self._next = float("-inf")  # the time of the next write, were they spread evenly
 
     async def request(self, request: Request, *, timeout: float = 30.0) -> Response:
         if request.method != "GET":
-            now = self._clock()
+            now = time.monotonic()
             self._next = max(now - self._ahead, self._next + self._interval)
             if self._next > now:
                 await asyncio.sleep(self._next - now)

@@ -19,14 +19,14 @@ from podium.dialects.volcano.job_volumes import made_name
 from podium.kube import fields
 from podium.kube.fields import FieldError
 from podium.kube.names import check_dns_subdomain
-from podium.kube.pod_defaults import default_pod_spec
 from podium.kube.quantity import QuantityError, parse_milli
-from podium.kube.schema import builtin, engine
-from podium.kube.schema.filling import drop_nulls, fill
-from podium.kube.schema.model import Schema
-from podium.kube.schema.shape import is_quantity
-from podium.kube.validation import validate_pod_template
-from podium.kube.validation.claims import check_claim_spec
+from podium.schema import builtin, engine
+from podium.schema.filling import drop_nulls, fill
+from podium.schema.model import Schema
+from podium.schema.pod_defaults import default_pod_spec
+from podium.schema.shape import is_quantity
+from podium.schema.validation import validate_pod_template
+from podium.schema.validation.claims import check_claim_spec
 
 Document = dict[str, Any]
 

@@ -11,8 +11,8 @@ from typing import Any
 from podium.dialects.volcano.job_types import DEFAULT_MAX_RETRY, LARGEST_NUMBER
 from podium.dialects.volcano.names import DEFAULT_QUEUE, SCHEDULER
 from podium.kube.admission import Surroundings
-from podium.kube.schema.builtin import type_named
-from podium.kube.schema.filling import drop_nulls
+from podium.schema.builtin import type_named
+from podium.schema.filling import drop_nulls
 
 Document = dict[str, Any]
 

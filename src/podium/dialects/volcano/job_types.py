@@ -15,8 +15,8 @@ import msgspec
 
 from podium.dialects.volcano.job_names import JOBS
 from podium.dialects.volcano.types import NetworkTopology
-from podium.kube.schema.crd import Column, Definition, Rule, Scale, said
 from podium.kube.wire import Object, View
+from podium.schema.crd import Column, Definition, Rule, Scale, said
 
 Document = dict[str, Any]
 

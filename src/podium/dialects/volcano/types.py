@@ -13,8 +13,8 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES
-from podium.kube.schema.crd import Amounts, Column, Definition, Rule, said
 from podium.kube.wire import LabelSelector, Object, OwnerReference, View
+from podium.schema.crd import Amounts, Column, Definition, Rule, said
 
 _NAME = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$"
 _LONGEST_NAME = 253

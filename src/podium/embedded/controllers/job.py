@@ -30,7 +30,6 @@ from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Document
 from podium.kube.conditions import set_condition
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
-from podium.kube.defaults import JOB_NAME
 from podium.kube.events import WARNING
 from podium.kube.job_members import delete_pod
 from podium.kube.mapping import controlled_by, itself
@@ -44,6 +43,7 @@ from podium.kube.writing import (
     status_patch,
     without_finalizer,
 )
+from podium.schema.defaults import JOB_NAME
 
 OWN_NAME = "kubernetes.io/job-controller"
 

@@ -12,7 +12,6 @@ from podium.kube.wire import ContainerStatus, Job, Pod
 FAIL_JOB = "FailJob"
 FAIL_INDEX = "FailIndex"
 IGNORE = "Ignore"
-COUNT = "Count"
 
 Rule = dict[str, Any]
 

@@ -171,8 +171,8 @@ def template_cells(template: Document) -> list[Any]:
     return [",".join(c.get(field) or "" for c in containers) for field in ("name", "image")]
 
 
-def first_few(texts: Iterable[str], limit: int = 3) -> str:
-    """The first texts, and how many more there are."""
+def first_few(texts: Iterable[str]) -> str:
+    """The first three texts, and how many more there are."""
     found = list(texts)
-    shown = ",".join(found[:limit])
-    return f"{shown} + {len(found) - limit} more..." if len(found) > limit else shown
+    shown = ",".join(found[:3])
+    return f"{shown} + {len(found) - 3} more..." if len(found) > 3 else shown

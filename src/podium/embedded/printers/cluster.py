@@ -21,7 +21,6 @@ from podium.embedded.printers.cells import (
     since,
     wide,
 )
-from podium.kube import resources as r
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
@@ -130,7 +129,7 @@ def event_cells(event: Document, now: float) -> list[Any]:
     ]
 
 
-_BINDING = Printer(
+ROLE_BINDING = Printer(
     (
         NAME,
         Heading("Role", "The role that is granted"),
@@ -141,7 +140,7 @@ _BINDING = Printer(
     ),
     binding_cells,
 )
-_EVENT = Printer(
+EVENT = Printer(
     (
         Heading("Last Seen", "Time since it last happened"),
         Heading("Type", "Normal or Warning"),
@@ -157,36 +156,30 @@ _EVENT = Printer(
     event_cells,
 )
 
-PRINTERS = {
-    r.NODES: Printer(
-        (
-            NAME,
-            Heading("Status", "Whether the node is ready, and whether it takes new pods"),
-            Heading("Roles", "What the node's labels say it is for"),
-            AGE,
-            Heading("Version", "The version of the node's kubelet"),
-            wide("Internal-IP", "The node's address inside the cluster"),
-            wide("External-IP", "The node's address for the outside"),
-            wide("OS-Image", "The operating system"),
-            wide("Kernel-Version", "The kernel and its architecture"),
-            wide("Container-Runtime", "What runs the containers"),
-        ),
-        node_cells,
+NODE = Printer(
+    (
+        NAME,
+        Heading("Status", "Whether the node is ready, and whether it takes new pods"),
+        Heading("Roles", "What the node's labels say it is for"),
+        AGE,
+        Heading("Version", "The version of the node's kubelet"),
+        wide("Internal-IP", "The node's address inside the cluster"),
+        wide("External-IP", "The node's address for the outside"),
+        wide("OS-Image", "The operating system"),
+        wide("Kernel-Version", "The kernel and its architecture"),
+        wide("Container-Runtime", "What runs the containers"),
     ),
-    r.NAMESPACES: Printer((NAME, Heading("Status", "Active or Terminating"), AGE), namespace_cells),
-    r.PRIORITYCLASSES: Printer(
-        (
-            NAME,
-            integer("Value", "The priority; higher goes first"),
-            boolean("Global-Default", "Whether pods without a class get this one"),
-            AGE,
-            Heading("PreemptionPolicy", "Whether pods of this class may displace others"),
-        ),
-        priority_class_cells,
+    node_cells,
+)
+NAMESPACE = Printer((NAME, Heading("Status", "Active or Terminating"), AGE), namespace_cells)
+PRIORITY_CLASS = Printer(
+    (
+        NAME,
+        integer("Value", "The priority; higher goes first"),
+        boolean("Global-Default", "Whether pods without a class get this one"),
+        AGE,
+        Heading("PreemptionPolicy", "Whether pods of this class may displace others"),
     ),
-    r.LEASES: Printer((NAME, Heading("Holder", "Who holds the lease"), AGE), lease_cells),
-    r.ROLEBINDINGS: _BINDING,
-    r.CLUSTERROLEBINDINGS: _BINDING,
-    r.EVENTS: _EVENT,
-    r.EVENTS_V1: _EVENT,
-}
+    priority_class_cells,
+)
+LEASE = Printer((NAME, Heading("Holder", "Who holds the lease"), AGE), lease_cells)

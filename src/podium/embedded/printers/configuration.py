@@ -22,7 +22,6 @@ from podium.embedded.printers.cells import (
     selector_text,
     wide,
 )
-from podium.kube import resources as r
 from podium.kube.quantity import canonical
 
 
@@ -118,46 +117,44 @@ def network_policy_cells(policy: Document, now: float) -> list[Any]:
     return [name_of(policy), selector_text(part(policy, "spec").get("podSelector")), age(policy, now)]
 
 
-PRINTERS = {
-    r.CONFIGMAPS: Printer((NAME, Heading("Data", "How many entries it has"), AGE), config_map_cells),
-    r.SECRETS: Printer(
-        (NAME, Heading("Type", "What the secret is for"), Heading("Data", "How many entries it has"), AGE),
-        secret_cells,
+CONFIG_MAP = Printer((NAME, Heading("Data", "How many entries it has"), AGE), config_map_cells)
+SECRET = Printer(
+    (NAME, Heading("Type", "What the secret is for"), Heading("Data", "How many entries it has"), AGE),
+    secret_cells,
+)
+SERVICE_ACCOUNT = Printer((NAME, AGE), service_account_cells)
+RESOURCE_QUOTA = Printer(
+    (
+        NAME,
+        Heading("Request", "Used and allowed of what is requested or counted"),
+        Heading("Limit", "Used and allowed of what is limited"),
+        AGE,
     ),
-    r.SERVICEACCOUNTS: Printer((NAME, AGE), service_account_cells),
-    r.RESOURCEQUOTAS: Printer(
-        (
-            NAME,
-            Heading("Request", "Used and allowed of what is requested or counted"),
-            Heading("Limit", "Used and allowed of what is limited"),
-            AGE,
-        ),
-        resource_quota_cells,
+    resource_quota_cells,
+)
+SERVICE = Printer(
+    (
+        NAME,
+        Heading("Type", "How the service can be reached"),
+        Heading("Cluster-IP", "Its address inside the cluster"),
+        Heading("External-IP", "Its addresses for the outside"),
+        Heading("Port(s)", "Its ports, with the port on every node if there is one"),
+        AGE,
+        wide("Selector", "The labels of the pods behind it"),
     ),
-    r.SERVICES: Printer(
-        (
-            NAME,
-            Heading("Type", "How the service can be reached"),
-            Heading("Cluster-IP", "Its address inside the cluster"),
-            Heading("External-IP", "Its addresses for the outside"),
-            Heading("Port(s)", "Its ports, with the port on every node if there is one"),
-            AGE,
-            wide("Selector", "The labels of the pods behind it"),
-        ),
-        service_cells,
+    service_cells,
+)
+ENDPOINTS = Printer((NAME, Heading("Endpoints", "The addresses behind the service"), AGE), endpoints_cells)
+ENDPOINT_SLICE = Printer(
+    (
+        NAME,
+        Heading("AddressType", "IPv4, IPv6 or FQDN"),
+        Heading("Ports", "The ports of every endpoint"),
+        Heading("Endpoints", "The addresses of the endpoints"),
+        AGE,
     ),
-    r.ENDPOINTS: Printer((NAME, Heading("Endpoints", "The addresses behind the service"), AGE), endpoints_cells),
-    r.ENDPOINTSLICES: Printer(
-        (
-            NAME,
-            Heading("AddressType", "IPv4, IPv6 or FQDN"),
-            Heading("Ports", "The ports of every endpoint"),
-            Heading("Endpoints", "The addresses of the endpoints"),
-            AGE,
-        ),
-        endpoint_slice_cells,
-    ),
-    r.NETWORKPOLICIES: Printer(
-        (NAME, Heading("Pod-Selector", "Which pods the policy is for"), AGE), network_policy_cells
-    ),
-}
+    endpoint_slice_cells,
+)
+NETWORK_POLICY = Printer(
+    (NAME, Heading("Pod-Selector", "Which pods the policy is for"), AGE), network_policy_cells
+)

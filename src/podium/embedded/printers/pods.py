@@ -27,7 +27,6 @@ from podium.embedded.printers.cells import (
     true_conditions,
     wide,
 )
-from podium.kube import resources as r
 from podium.kube.times import parse_time
 
 _LOST = "NodeLost"  # the reason a node controller gives pods of a node that is out of reach
@@ -169,20 +168,18 @@ def pod_conditions(pod: Document) -> list[Document]:
     return [{"type": "Completed", "status": "True", "reason": phase, "message": _FINISHED[phase]}]
 
 
-PRINTERS = {
-    r.PODS: Printer(
-        (
-            NAME,
-            Heading("Ready", "How many of the pod's containers are ready"),
-            Heading("Status", "The state of the pod in one word"),
-            Heading("Restarts", "How often containers were restarted, and when last"),
-            AGE,
-            wide("IP", "The pod's address"),
-            wide("Node", "The node the pod is bound to"),
-            wide("Nominated Node", "The node on which room is being made for the pod"),
-            wide("Readiness Gates", "How many of the pod's readiness gates are passed"),
-        ),
-        pod_cells,
-        pod_conditions,
+POD = Printer(
+    (
+        NAME,
+        Heading("Ready", "How many of the pod's containers are ready"),
+        Heading("Status", "The state of the pod in one word"),
+        Heading("Restarts", "How often containers were restarted, and when last"),
+        AGE,
+        wide("IP", "The pod's address"),
+        wide("Node", "The node the pod is bound to"),
+        wide("Nominated Node", "The node on which room is being made for the pod"),
+        wide("Readiness Gates", "How many of the pod's readiness gates are passed"),
     ),
-}
+    pod_cells,
+    pod_conditions,
+)

@@ -21,7 +21,6 @@ from podium.embedded.printers.cells import (
     part,
     wide,
 )
-from podium.kube import resources as r
 from podium.kube.quantity import canonical
 
 _ACCESS_MODES = {
@@ -115,60 +114,58 @@ def csi_driver_cells(driver: Document, now: float) -> list[Any]:
 
 _VOLUME_MODE = wide("VolumeMode", "Filesystem or Block")
 
-PRINTERS = {
-    r.PERSISTENTVOLUMES: Printer(
-        (
-            NAME,
-            Heading("Capacity", "The size of the volume"),
-            Heading("Access Modes", "How the volume can be mounted"),
-            Heading("Reclaim Policy", "What becomes of the volume without its claim"),
-            Heading("Status", "Whether the volume is available, bound or released"),
-            Heading("Claim", "The claim the volume is bound to"),
-            Heading("StorageClass", "The class of the volume"),
-            Heading("VolumeAttributesClass", "The class of the volume's adjustable attributes"),
-            Heading("Reason", "Why the volume is in this state"),
-            AGE,
-            _VOLUME_MODE,
-        ),
-        volume_cells,
+VOLUME = Printer(
+    (
+        NAME,
+        Heading("Capacity", "The size of the volume"),
+        Heading("Access Modes", "How the volume can be mounted"),
+        Heading("Reclaim Policy", "What becomes of the volume without its claim"),
+        Heading("Status", "Whether the volume is available, bound or released"),
+        Heading("Claim", "The claim the volume is bound to"),
+        Heading("StorageClass", "The class of the volume"),
+        Heading("VolumeAttributesClass", "The class of the volume's adjustable attributes"),
+        Heading("Reason", "Why the volume is in this state"),
+        AGE,
+        _VOLUME_MODE,
     ),
-    r.PERSISTENTVOLUMECLAIMS: Printer(
-        (
-            NAME,
-            Heading("Status", "Whether the claim is pending, bound or lost"),
-            Heading("Volume", "The volume the claim is bound to"),
-            Heading("Capacity", "The size of that volume"),
-            Heading("Access Modes", "How that volume can be mounted"),
-            Heading("StorageClass", "The class of the claim"),
-            Heading("VolumeAttributesClass", "The class of the volume's adjustable attributes"),
-            AGE,
-            _VOLUME_MODE,
-        ),
-        claim_cells,
+    volume_cells,
+)
+CLAIM = Printer(
+    (
+        NAME,
+        Heading("Status", "Whether the claim is pending, bound or lost"),
+        Heading("Volume", "The volume the claim is bound to"),
+        Heading("Capacity", "The size of that volume"),
+        Heading("Access Modes", "How that volume can be mounted"),
+        Heading("StorageClass", "The class of the claim"),
+        Heading("VolumeAttributesClass", "The class of the volume's adjustable attributes"),
+        AGE,
+        _VOLUME_MODE,
     ),
-    r.STORAGECLASSES: Printer(
-        (
-            NAME,
-            Heading("Provisioner", "What makes the volumes"),
-            Heading("ReclaimPolicy", "What becomes of a volume without its claim"),
-            Heading("VolumeBindingMode", "When a claim is bound"),
-            Heading("AllowVolumeExpansion", "Whether volumes can grow"),
-            AGE,
-        ),
-        storage_class_cells,
+    claim_cells,
+)
+STORAGE_CLASS = Printer(
+    (
+        NAME,
+        Heading("Provisioner", "What makes the volumes"),
+        Heading("ReclaimPolicy", "What becomes of a volume without its claim"),
+        Heading("VolumeBindingMode", "When a claim is bound"),
+        Heading("AllowVolumeExpansion", "Whether volumes can grow"),
+        AGE,
     ),
-    r.CSINODES: Printer((NAME, integer("Drivers", "How many storage drivers the node has"), AGE), csi_node_cells),
-    r.CSIDRIVERS: Printer(
-        (
-            NAME,
-            boolean("AttachRequired", "Whether volumes have to be attached before they are mounted"),
-            boolean("PodInfoOnMount", "Whether the driver is told about the pod"),
-            boolean("StorageCapacity", "Whether the driver publishes how much room there is"),
-            Heading("TokenRequests", "For whom the driver needs tokens of the pod's account"),
-            boolean("RequiresRepublish", "Whether mounted volumes are published again and again"),
-            Heading("Modes", "The kinds of volumes the driver makes"),
-            AGE,
-        ),
-        csi_driver_cells,
+    storage_class_cells,
+)
+CSI_NODE = Printer((NAME, integer("Drivers", "How many storage drivers the node has"), AGE), csi_node_cells)
+CSI_DRIVER = Printer(
+    (
+        NAME,
+        boolean("AttachRequired", "Whether volumes have to be attached before they are mounted"),
+        boolean("PodInfoOnMount", "Whether the driver is told about the pod"),
+        boolean("StorageCapacity", "Whether the driver publishes how much room there is"),
+        Heading("TokenRequests", "For whom the driver needs tokens of the pod's account"),
+        boolean("RequiresRepublish", "Whether mounted volumes are published again and again"),
+        Heading("Modes", "The kinds of volumes the driver makes"),
+        AGE,
     ),
-}
+    csi_driver_cells,
+)

@@ -28,7 +28,6 @@ from podium.embedded.printers.cells import (
     template_cells,
     true_conditions,
 )
-from podium.kube import resources as r
 from podium.kube import selectors
 from podium.kube.times import parse_time
 
@@ -187,82 +186,80 @@ _REPLICA_HEADINGS = (
     SELECTOR,
 )
 
-PRINTERS = {
-    r.DEPLOYMENTS: Printer(
-        (
-            NAME,
-            Heading("Ready", "Ready pods of desired pods"),
-            Heading("Up-to-date", "How many pods have the newest template"),
-            Heading("Available", "How many pods have been ready for long enough"),
-            AGE,
-            *TEMPLATE_HEADINGS,
-            SELECTOR,
-        ),
-        deployment_cells,
+DEPLOYMENT = Printer(
+    (
+        NAME,
+        Heading("Ready", "Ready pods of desired pods"),
+        Heading("Up-to-date", "How many pods have the newest template"),
+        Heading("Available", "How many pods have been ready for long enough"),
+        AGE,
+        *TEMPLATE_HEADINGS,
+        SELECTOR,
     ),
-    r.REPLICASETS: Printer(_REPLICA_HEADINGS, replica_set_cells),
-    r.REPLICATIONCONTROLLERS: Printer(_REPLICA_HEADINGS, replication_controller_cells),
-    r.STATEFULSETS: Printer(
-        (NAME, Heading("Ready", "Ready pods of desired pods"), AGE, *TEMPLATE_HEADINGS), stateful_set_cells
+    deployment_cells,
+)
+REPLICA_SET = Printer(_REPLICA_HEADINGS, replica_set_cells)
+REPLICATION_CONTROLLER = Printer(_REPLICA_HEADINGS, replication_controller_cells)
+STATEFUL_SET = Printer(
+    (NAME, Heading("Ready", "Ready pods of desired pods"), AGE, *TEMPLATE_HEADINGS), stateful_set_cells
+)
+DAEMON_SET = Printer(
+    (
+        NAME,
+        integer("Desired", "How many nodes should run the pod"),
+        integer("Current", "How many nodes run the pod and should"),
+        integer("Ready", "On how many nodes the pod is ready"),
+        integer("Up-to-date", "On how many nodes the pod has the newest template"),
+        integer("Available", "On how many nodes the pod has been ready for long enough"),
+        Heading("Node Selector", "Which nodes the pods are for"),
+        AGE,
+        *TEMPLATE_HEADINGS,
+        SELECTOR,
     ),
-    r.DAEMONSETS: Printer(
-        (
-            NAME,
-            integer("Desired", "How many nodes should run the pod"),
-            integer("Current", "How many nodes run the pod and should"),
-            integer("Ready", "On how many nodes the pod is ready"),
-            integer("Up-to-date", "On how many nodes the pod has the newest template"),
-            integer("Available", "On how many nodes the pod has been ready for long enough"),
-            Heading("Node Selector", "Which nodes the pods are for"),
-            AGE,
-            *TEMPLATE_HEADINGS,
-            SELECTOR,
-        ),
-        daemon_set_cells,
+    daemon_set_cells,
+)
+JOB = Printer(
+    (
+        NAME,
+        Heading("Status", "The state of the job in one word"),
+        Heading("Completions", "Succeeded pods of needed ones"),
+        Heading("Duration", "How long the job ran, or has been running"),
+        AGE,
+        *TEMPLATE_HEADINGS,
+        SELECTOR,
     ),
-    r.JOBS: Printer(
-        (
-            NAME,
-            Heading("Status", "The state of the job in one word"),
-            Heading("Completions", "Succeeded pods of needed ones"),
-            Heading("Duration", "How long the job ran, or has been running"),
-            AGE,
-            *TEMPLATE_HEADINGS,
-            SELECTOR,
-        ),
-        job_cells,
+    job_cells,
+)
+CRON_JOB = Printer(
+    (
+        NAME,
+        Heading("Schedule", "When jobs are started, in cron's format"),
+        Heading("Timezone", "The time zone of the schedule"),
+        boolean("Suspend", "Whether no more jobs are started"),
+        integer("Active", "How many jobs are running"),
+        Heading("Last Schedule", "Time since a job was last started"),
+        AGE,
+        *TEMPLATE_HEADINGS,
+        SELECTOR,
     ),
-    r.CRONJOBS: Printer(
-        (
-            NAME,
-            Heading("Schedule", "When jobs are started, in cron's format"),
-            Heading("Timezone", "The time zone of the schedule"),
-            boolean("Suspend", "Whether no more jobs are started"),
-            integer("Active", "How many jobs are running"),
-            Heading("Last Schedule", "Time since a job was last started"),
-            AGE,
-            *TEMPLATE_HEADINGS,
-            SELECTOR,
-        ),
-        cron_job_cells,
+    cron_job_cells,
+)
+DISRUPTION_BUDGET = Printer(
+    (
+        NAME,
+        Heading("Min Available", "How many pods must stay available"),
+        Heading("Max Unavailable", "How many pods may be unavailable"),
+        integer("Allowed Disruptions", "How many pods may be evicted now"),
+        AGE,
     ),
-    r.PODDISRUPTIONBUDGETS: Printer(
-        (
-            NAME,
-            Heading("Min Available", "How many pods must stay available"),
-            Heading("Max Unavailable", "How many pods may be unavailable"),
-            integer("Allowed Disruptions", "How many pods may be evicted now"),
-            AGE,
-        ),
-        disruption_budget_cells,
+    disruption_budget_cells,
+)
+CONTROLLER_REVISION = Printer(
+    (
+        NAME,
+        Heading("Controller", "The workload whose state is kept"),
+        Heading("Revision", "The number of the state"),
+        AGE,
     ),
-    r.CONTROLLERREVISIONS: Printer(
-        (
-            NAME,
-            Heading("Controller", "The workload whose state is kept"),
-            Heading("Revision", "The number of the state"),
-            AGE,
-        ),
-        controller_revision_cells,
-    ),
-}
+    controller_revision_cells,
+)

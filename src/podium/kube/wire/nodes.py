@@ -20,7 +20,6 @@ class Taint(View):
 class NodeSpec(View):
     unschedulable: bool = False
     taints: list[Taint] | None = None
-    provider_id: str = msgspec.field(default="", name="providerID")
     pod_cidr: str = msgspec.field(default="", name="podCIDR")
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from podium.kube.wire.base import LabelSelector, Object, View
 from podium.kube.wire.pods import NodeSelector, Resources
 
@@ -73,7 +71,6 @@ class StorageClass(Object):
 
 class CSINodeDriver(View):
     name: str
-    node_id: str = msgspec.field(default="", name="nodeID")
     topology_keys: list[str] | None = None
     allocatable: dict[str, Any] | None = None
 

@@ -28,6 +28,7 @@ _RIGHT = 14.0
 _QUEUES = 2  # the number of the first queue's ink
 _LINE = 18.0  # from one line of text to the next
 _LONGEST = 150.0  # a name beside a bar
+_LABEL = 88.0  # the room of the names of jobs and nodes
 _APART = 6.0  # between words that stand side by side
 _OTHERS = "others"
 
@@ -118,11 +119,10 @@ def bars(
     about: str,
     classes: Sequence[str],
     groups: Sequence[tuple[str, Sequence[float]]],
-    unit: str = "",
 ) -> Scene:
     """For each class as many bars as there are groups."""
-    highest = _upper(max((max(values, default=0.0) for _, values in groups), default=0.0), unit)
-    levels = _levels(highest, unit)
+    highest = _upper(max((max(values, default=0.0) for _, values in groups), default=0.0), "")
+    levels = _levels(highest, "")
     marks, y = _heading(title, [group for group, _ in groups])
     frame = _Frame(_gutter(levels), y, _HEIGHT, (0.0, float(len(classes))), (0.0, highest))
     marks += _grid(frame, (), levels)
@@ -137,7 +137,7 @@ def bars(
             left = middle + (number_ - len(groups) / 2) * thick
             height = frame.bottom - frame.y(values[place])
             box = (left + 0.5, frame.bottom - height, thick - 1, height)
-            marks.append(Boxes(series(number_), [box], f"{group}, {told}: {number(values[place])}{unit}"))
+            marks.append(Boxes(series(number_), [box], f"{group}, {told}: {number(values[place])}"))
     return Scene(name, title, about, WIDTH, frame.bottom + 28, marks)
 
 
@@ -169,7 +169,6 @@ def gantt(
     rows: Sequence[Bar],
     end: float,
     kinds: Sequence[str] = (),
-    label: float = 88.0,
 ) -> Scene:
     """A row a job: thin and pale while it waits, thick while it runs.
 
@@ -182,13 +181,13 @@ def gantt(
     if any(bar.kind is None for bar in rows):
         named[_OTHERS] = "axis"
     marks, y = _heading(title, [*named, "waiting"], inks=[*named.values(), "wait"])
-    frame = _Frame(label, y, row * max(1, len(rows)), (0.0, end), (0.0, 1.0))
+    frame = _Frame(_LABEL, y, row * max(1, len(rows)), (0.0, end), (0.0, 1.0))
     marks += _grid(frame, time_ticks(end, 5), ())
     waiting: list[tuple[float, float, float, float]] = []
     for place, bar in enumerate(rows):
         top = frame.top + row * place + (row - thick) / 2
-        shown = shortened(bar.name, label - 12, SMALL)
-        marks.append(Text((label - 6, top + thick - 0.5), shown, "muted", "end", SMALL))
+        shown = shortened(bar.name, _LABEL - 12, SMALL)
+        marks.append(Text((_LABEL - 6, top + thick - 0.5), shown, "muted", "end", SMALL))
         began = bar.started if bar.started is not None else end
         left, middle = frame.x(bar.arrival), frame.x(began)
         if middle > left:
@@ -207,14 +206,12 @@ def gantt(
     return Scene(name, title, about, WIDTH, frame.bottom + 28, marks)
 
 
-def heat_map(
-    name: str, title: str, about: str, rows: Sequence[Row], x_ticks: Ticks, x_end: float, label: float = 88.0
-) -> Scene:
+def heat_map(name: str, title: str, about: str, rows: Sequence[Row], x_ticks: Ticks, x_end: float) -> Scene:
     """A row a node, a column a stretch of time; the stronger its ink, the fuller.  Equal neighbours are one."""
     columns = max((len(row.shares) for row in rows), default=0)
     row = max(5.0, min(16.0, 380.0 / max(1, len(rows))))
     marks: list[Mark] = [Text((0, 16), title, bold=True)]
-    frame = _Frame(label, 46.0, row * max(1, len(rows)), (0.0, x_end), (0.0, 1.0))
+    frame = _Frame(_LABEL, 46.0, row * max(1, len(rows)), (0.0, x_end), (0.0, 1.0))
     marks += _scale(frame)
     wide = frame.width / max(1, columns)
     gap = 1.0 if row >= 8 else 0.0
@@ -223,8 +220,8 @@ def heat_map(
     for place, each in enumerate(rows):
         top = frame.top + row * place
         if place % every == 0:
-            shown = shortened(each.name, label - 12, SMALL)
-            marks.append(Text((label - 6, top + row / 2 + 4), shown, "muted", "end", SMALL))
+            shown = shortened(each.name, _LABEL - 12, SMALL)
+            marks.append(Text((_LABEL - 6, top + row / 2 + 4), shown, "muted", "end", SMALL))
         inks = [heat(share) for share in each.shares]
         start = 0
         for column in range(1, len(inks) + 1):

@@ -14,9 +14,9 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-se
 RULES = "".join(f".f-{ink}{{fill:var(--{ink})}}.l-{ink}{{fill:none;stroke:var(--{ink})}}" for ink in LIGHT)
 
 
-def inline(scene: Scene, prefix: str = "") -> str:
-    """For a page that has the inks and `RULES`.  `prefix` tells pictures of one page apart."""
-    name = f"{prefix}{scene.name}"
+def inline(scene: Scene) -> str:
+    """For a page that has the inks and `RULES`."""
+    name = scene.name
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(scene.width)} {_n(scene.height)}" '
         f'font-size="{_n(TEXT)}" role="img" aria-labelledby="{name}-title {name}-about">'

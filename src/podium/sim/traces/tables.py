@@ -45,9 +45,9 @@ class Line:
             raise self.error(column, "it is empty")
         return default
 
-    def seconds(self, column: str, default: float | None = None) -> float:
+    def seconds(self, column: str) -> float:
         """A time in seconds."""
-        return self.number_of(column, default, most=MOST_SECONDS)
+        return self.number_of(column, most=MOST_SECONDS)
 
     def number_of(self, column: str, default: float | None = None, most: float = MOST) -> float:
         """A number that is not negative, and not larger than anything can be."""

@@ -18,13 +18,12 @@ _LIKELY = 0.3
 class Lossy(Trouble):
     """Some binds are carried out, and nobody hears of it."""
 
-    def __init__(self, draw: Draw, likely: float = _LIKELY) -> None:
+    def __init__(self, draw: Draw) -> None:
         self._draw = draw
-        self._likely = likely
         self.lost: set[str] = set()  # pods
 
     def after(self, call: Call) -> Exception | None:
-        if call.errand != Errand.BIND.value or not self._draw.chance(self._likely):
+        if call.errand != Errand.BIND.value or not self._draw.chance(_LIKELY):
             return None
         self.lost.add(call.ticket.key[1])
         return TransportError("the connection was reset")
