@@ -15,7 +15,7 @@ from tests.mutants.covering import ROOT, cover_of
 from tests.mutants.trying import Try, in_process, try_all
 
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
-PATIENCE = 20.0  # seconds of tests for a mutant, as long as they take without it
+PATIENCE = 15.0  # seconds of tests for a mutant, as long as they take without it
 
 
 class Room:

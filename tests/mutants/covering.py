@@ -25,6 +25,10 @@ KEPT = ROOT / ".cache" / "mutants"
 OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
 
 
+_EXAMPLES = 30
+_LONG = 1.0  # seconds
+
+
 class Covered(msgspec.Struct):
     """One test: how long it takes, and what it calls, as `path:line`."""
 
@@ -46,10 +50,9 @@ class Cover(msgspec.Struct):
             found = self.tests
         chosen, spent = [], 0.0
         for each in found:
-            spent += each.seconds
-            if chosen and spent > seconds:
-                break
-            chosen.append(each.id)
+            if spent + each.seconds <= seconds:
+                spent += each.seconds
+                chosen.append(each.id)
         return chosen
 
 
@@ -60,11 +63,22 @@ def few_examples() -> None:
         deadline=None,
         database=None,
         derandomize=True,
-        max_examples=20,
+        max_examples=_EXAMPLES,
         phases=(Phase.explicit, Phase.generate),
         suppress_health_check=list(HealthCheck),
     )
     settings.load_profile("mutants")
+
+
+def fewer_examples(items: list[pytest.Item]) -> None:
+    """The same for tests that say themselves how many they want."""
+    for item in items:
+        given = getattr(item, "obj", None)
+        for owner, name in ((given, "_hypothesis_internal_use_settings"), (getattr(item, "cls", None), "settings")):
+            wanted = getattr(owner, name, None)
+            if isinstance(wanted, settings):
+                count = min(wanted.max_examples, _EXAMPLES)
+                setattr(owner, name, settings(wanted, max_examples=count, derandomize=True, database=None))
 
 
 class Recorder:
@@ -81,6 +95,9 @@ class Recorder:
         few_examples()
         sys.settrace(self._called)
         threading.settrace(self._called)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        fewer_examples(items)
 
     def pytest_collection_finish(self) -> None:
         self.cover.loading = {*_functions(self._seen)}
@@ -125,7 +142,7 @@ def _functions(codes: set[CodeType]) -> Iterator[str]:
 
 def cover_of(files: Sequence[Path], in_process: Callable[[Callable[[], None]], None]) -> Cover:
     """What some files of tests cover; those that are new are run, each file in a process of its own."""
-    every = _digest(sorted((ROOT / "src").rglob("*.py")))
+    every = _digest([*sorted((ROOT / "src").rglob("*.py")), Path(__file__)])
     covers = []
     for file in files:
         helpers = [each for each in file.parent.glob("*.py") if not each.name.startswith("test_")]
@@ -140,14 +157,17 @@ def cover_of(files: Sequence[Path], in_process: Callable[[Callable[[], None]], N
 
 
 def in_turn(tests: Sequence[Covered]) -> list[Covered]:
-    """The quickest first, and one of each function of tests before the second of any: others are much like it."""
+    """The quickest first, and one of each function of tests before the second of any: others are much like it.
+
+    Those that take long come last.
+    """
     ranks: Counter[str] = Counter()
     ranked = []
     for test in sorted(tests, key=lambda test: (test.seconds, test.id)):
         function = test.id.partition("[")[0]
-        ranked.append((ranks[function], test))
+        ranked.append((test.seconds > _LONG, ranks[function], test))
         ranks[function] += 1
-    return [test for _, test in sorted(ranked, key=lambda each: each[0])]
+    return [test for *_, test in sorted(ranked, key=lambda each: each[:2])]
 
 
 def _record(file: Path, kept: Path) -> None:

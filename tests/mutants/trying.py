@@ -16,7 +16,7 @@ from types import CodeType
 import pytest
 
 from tests.mutants.changes import Mutant, compiled
-from tests.mutants.covering import OPTIONS, ROOT, few_examples
+from tests.mutants.covering import OPTIONS, ROOT, few_examples, fewer_examples
 
 SURVIVED, KILLED = 0, 1
 MEMORY = 6 << 30  # a mistake may eat all there is
@@ -58,6 +58,7 @@ class Chosen:
         items[:] = sorted(
             (each for each in items if each.nodeid in self._order), key=lambda each: self._order[each.nodeid]
         )
+        fewer_examples(items)
 
 
 def run(each: Try) -> int:
