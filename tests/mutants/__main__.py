@@ -67,6 +67,18 @@ def drawn(room: Room, number: int, seed: int) -> list[Mutant]:
     return [mutant(str(file.relative_to(ROOT)), texts[file], index) for file, index in sorted(chosen)]
 
 
+def standing_at(room: Room, place: str) -> list[Mutant]:
+    """All mutants of a module, or of one line of it: `core/quorum.py:70`."""
+    path, _, line = place.partition(":")
+    found = []
+    for file in room.sources():
+        if str(file.relative_to(ROOT / "src" / "podium")) == path:
+            text = file.read_text()
+            every = [mutant(str(file.relative_to(ROOT)), text, index) for index in range(count(text))]
+            found += [each for each in every if not line or each.line == int(line)]
+    return found
+
+
 def equivalent() -> set[tuple[str, str, str]]:
     """Those that change nothing that anybody can see: `path: before -> after`, each below the reason for it."""
     return set(_equivalent(EQUIVALENT.read_text()))
@@ -85,6 +97,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which ones are drawn")
     parser.add_argument("--count", type=int, default=200, help="how many, of all rooms together")
     parser.add_argument("--room", choices=ROOMS, action="append", help="this room alone; may be repeated")
+    parser.add_argument("--at", action="append", metavar="PATH[:LINE]", help="all of a module, or of one line")
     parser.add_argument("--least", type=int, default=90, help="percent that must be noticed in each room")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
@@ -95,9 +108,15 @@ def main() -> int:
     table, short = [], False
     for name in given.room or ROOMS:
         room = ROOMS[name]
+        if given.at:
+            sample = [each for place in given.at for each in standing_at(room, place)]
+        else:
+            sample = drawn(room, round(given.count * room.part / parts), given.seed)
+        if not sample:
+            continue
         cover = cover_of(room.test_files(), in_process)
         tries = []
-        for each in drawn(room, round(given.count * room.part / parts), given.seed):
+        for each in sample:
             if (each.path, each.before, each.after) not in known:
                 tests = cover.of(f"{each.path}:{each.function}", PATIENCE)
                 tries.append(Try(each, tests, 30.0 + 4 * PATIENCE))
