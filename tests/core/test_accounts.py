@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.core.accounts import Accounts, Demand
-from podium.core.model import Phase, Size, State, Task
+from podium.core.model import Mode, Phase, Size, State, Task
 from podium.core.resources import LIMIT
 from tests.core.world import GIB, World
 
@@ -213,6 +213,8 @@ def test_gangs_that_ask_for_the_same_stand_in_one_line() -> None:
         ({"phase": Phase.PENDING}, [{}]),  # it has not been let in
         ({}, [{}, {"memory": 2 * GIB}]),  # of two classes
         ({}, [{"gated": True}]),  # nobody waits for room
+        ({"mode": Mode.NON_STRICT}, [{}]),  # it keeps whatever it finds
+        ({"together": ("ns/h",)}, [{}]),  # others wait for it
     ],
 )
 def test_who_stands_in_no_line(facts: dict[str, Any], members: list[dict[str, Any]]) -> None:

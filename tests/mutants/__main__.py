@@ -114,7 +114,7 @@ def main() -> int:
             sample = drawn(room, round(given.count * room.part / parts), given.seed)
         if not sample:
             continue
-        cover = cover_of(room.test_files(), in_process)
+        cover = cover_of(room.test_files(), room.sources(), in_process)
         tries = []
         for each in sample:
             if (each.path, each.before, each.after) not in known:

@@ -1,7 +1,7 @@
 """Which tests call which function, and how long each takes.
 
 A mistake in a function is looked for by the tests that call it, the quickest first.  What was found out about a file
-of tests is kept until it, or the code, is another one.
+of tests is kept until it, or the room's code, is another one.
 """
 
 from __future__ import annotations
@@ -84,8 +84,9 @@ def fewer_examples(items: list[pytest.Item]) -> None:
 class Recorder:
     """A plugin of pytest that notes what each test calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Sequence[Path]) -> None:
         self.cover = Cover([], set())
+        self._sources = {str(source) for source in sources}
         self._seen: set[CodeType] = set()
         self._shared: dict[str, set[CodeType]] = {}  # by fixtures that several tests have
         self._passed: dict[str, bool] = {}
@@ -100,7 +101,7 @@ class Recorder:
         fewer_examples(items)
 
     def pytest_collection_finish(self) -> None:
-        self.cover.loading = {*_functions(self._seen)}
+        self.cover.loading = {*self._functions()}
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[None]:
@@ -121,7 +122,7 @@ class Recorder:
         for name in getattr(item, "fixturenames", ()):
             self._seen |= self._shared.get(name, set())
         if self._passed.get(item.nodeid):
-            calls = sorted(_functions(self._seen))
+            calls = sorted(self._functions())
             self.cover.tests.append(Covered(item.nodeid, round(self._seconds[item.nodeid], 3), calls))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -129,20 +130,20 @@ class Recorder:
         self._passed[report.nodeid] = good
         self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
 
+    def _functions(self) -> Iterator[str]:
+        for code in self._seen:
+            if code.co_filename in self._sources:
+                yield f"{Path(code.co_filename).relative_to(ROOT)}:{code.co_firstlineno}"
+
     def _called(self, frame: FrameType, event: str, argument: object) -> None:
         self._seen.add(frame.f_code)
 
 
-def _functions(codes: set[CodeType]) -> Iterator[str]:
-    source = str(ROOT / "src")
-    for code in codes:
-        if code.co_filename.startswith(source):
-            yield f"{Path(code.co_filename).relative_to(ROOT)}:{code.co_firstlineno}"
-
-
-def cover_of(files: Sequence[Path], in_process: Callable[[Callable[[], None]], None]) -> Cover:
-    """What some files of tests cover; those that are new are run, each file in a process of its own."""
-    every = _digest([*sorted((ROOT / "src").rglob("*.py")), Path(__file__)])
+def cover_of(
+    files: Sequence[Path], sources: Sequence[Path], in_process: Callable[[Callable[[], None]], None]
+) -> Cover:
+    """What some files of tests cover of some modules; those that are new are run, each in a process of its own."""
+    every = _digest([*sources, Path(__file__)])
     covers = []
     for file in files:
         helpers = [each for each in file.parent.glob("*.py") if not each.name.startswith("test_")]
@@ -150,7 +151,7 @@ def cover_of(files: Sequence[Path], in_process: Callable[[Callable[[], None]], N
         kept = KEPT / f"{file.relative_to(ROOT).with_suffix('')}-{digest}.json"
         if not kept.exists():
             print(f"which functions does {file.relative_to(ROOT)} call?", flush=True)
-            in_process(lambda file=file, kept=kept: _record(file, kept))  # type: ignore[misc]
+            in_process(lambda file=file, kept=kept: _record(file, sources, kept))  # type: ignore[misc]
         covers.append(msgspec.json.decode(kept.read_bytes(), type=Cover) if kept.exists() else Cover([], set()))
     loading = set[str]().union(*(cover.loading for cover in covers))
     return Cover(in_turn([test for cover in covers for test in cover.tests]), loading)
@@ -170,8 +171,8 @@ def in_turn(tests: Sequence[Covered]) -> list[Covered]:
     return [test for *_, test in sorted(ranked, key=lambda each: each[:2])]
 
 
-def _record(file: Path, kept: Path) -> None:
-    recorder = Recorder()
+def _record(file: Path, sources: Sequence[Path], kept: Path) -> None:
+    recorder = Recorder(sources)
     options = [each for each in OPTIONS if each != "-x"]
     pytest.main([*options, "--timeout=0", str(file)], plugins=[recorder])
     kept.parent.mkdir(parents=True, exist_ok=True)
