@@ -118,3 +118,14 @@ def test_a_turn_leaves_nothing_to_collect() -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+def test_tasks_may_hold_what_no_node_has() -> None:
+    """Resources that only running tasks name get columns, too: more of them than there is room for at first."""
+    cluster = Cluster()
+    cluster.put_node(node("n1"))
+    for index in range(3):
+        amounts = {f"example.com/r{index}-{number}": 1 for number in range(8)}
+        cluster.put_task(TaskFacts(f"t{index}", "ns", "t", "g", amounts, state=State.RUNNING, node="n1"))
+    cluster.validate()
+    assert cluster.nodes.used[0].sum() == 24 + 3  # and each is one of the pods

@@ -47,3 +47,34 @@ def test_another_seed_draws_other_nodes() -> None:
 
     assert drawn(1) == drawn(1)
     assert drawn(1) != drawn(2)
+
+
+def scores(plugin: str, wanted: DeviceRequest, *held: int) -> list[float]:
+    """What a plugin gives to nodes of two devices, of which so much is held; the last one has four."""
+    world = World()
+    for index, each in enumerate(held):
+        name = f"n{index}"
+        world.node(name, devices=2)
+        if each:
+            share = DeviceRequest(share=each) if each < 1000 else DeviceRequest(each // 1000)
+            world.task(f"t{index}", Constraints(devices=share), at=name)
+    world.node("four", devices=4)
+    task = world.task("t", Constraints(devices=wanted))
+    session = world.session(profile([plugin]))
+    found: list[float] = session.candidates(task).suitability.tolist()
+    return found[: len(held) + 1]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "wanted", "expected"),
+    [
+        # Beside what is there already best, by what is left; then where nothing runs, the smaller node first.
+        ("gpupacking", DeviceRequest(share=500), [31, 95, 94, 49, 29]),
+        ("gpupacking", DeviceRequest(1), [31, 49, 49, 49, 29]),
+        # Among those that have the same: 75; among others as well: 50; nobody: 25; only others: 0.
+        ("gpuclustering", DeviceRequest(share=500), [37, 90, 90, 18, 25]),
+        ("gpuclustering", DeviceRequest(1), [37, 15, 15, 93, 25]),
+    ],
+)
+def test_what_a_node_is_worth(plugin: str, wanted: DeviceRequest, expected: list[float]) -> None:
+    assert scores(plugin, wanted, 0, 500, 400, 1000) == expected

@@ -239,3 +239,41 @@ def test_a_batch_is_placed_as_one_by_one(
     fitting = sum(name.startswith("t-") for name in apart)
     together = placed_by(by, cluster, running, *asked, fitting, True)
     assert together == apart
+
+
+def test_a_task_of_somebody_else_is_not_thought_to_be_on_a_device_that_is_still_held() -> None:
+    """Where it is nobody says; what is being left is not free yet, and what is promised may be."""
+    world = World()
+    node(world, "a", 2)
+    ask(world, "leaving", at="a", state=State.RELEASING, devices=(0,))
+    assert ask(world, "strange", at="a").devices == (1,)
+    world = World()
+    node(world, "a", 2)
+    ask(world, "leaving", at="a", state=State.RELEASING, devices=(0,))
+    ask(world, "there", at="a", devices=(1,))
+    assert ask(world, "promised", at="a", state=State.PIPELINED).devices == (0,)
+    world.cluster.validate()
+
+
+def test_tables_of_devices_grow_with_nodes_and_devices() -> None:
+    world = World()
+    for index in range(40):
+        node(world, f"n{index}", 1 + index % 20)
+        ask(world, f"t{index}", at=f"n{index}", devices=(index % 20,))
+    world.cluster.validate()
+    ask(world, "large", count=20)
+    world.run(PLAIN)
+    assert "large" not in places(world)
+    node(world, "last", 20)
+    world.run(PLAIN)
+    assert places(world)["large"] == ("last", tuple(range(20)))
+
+
+def test_nodes_without_devices_are_known() -> None:
+    """However often a node with one device is heard of, and after it is gone."""
+    world = World()
+    for _ in range(2):
+        node(world, "a", 1)
+    assert world.cluster.nodes.devices.any
+    world.cluster.remove_node("a")
+    assert not world.cluster.nodes.devices.any

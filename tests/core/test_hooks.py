@@ -16,7 +16,7 @@ from podium.core.plugin import Plugin, Vote
 from podium.core.plugins import BUILT_IN
 from podium.core.session import Session
 from podium.reasons import PLUGIN, Refusal, refuse
-from tests.core.world import World, profile
+from tests.core.world import NOW, World, profile
 
 # Every flag that Volcano's configuration file has, today or in 1.1.
 VOLCANO_SWITCHES = (
@@ -303,3 +303,29 @@ def test_the_journal_says_which_hook_made_a_gang_slow(
         for _ in session.steps(action):
             pass
     assert dict(session.paths.items()) == {gang: path}
+
+
+def test_an_order_and_its_key_say_the_same() -> None:
+    """A panel asks for keys where all plugins have one, and for the order of two where one has none."""
+    world = World()
+    world.node("n")
+    for index, (running, minimum) in enumerate([(0, 1), (1, 1), (2, 3), (3, 1)]):
+        gang = world.gang(f"g{index}", minimum=minimum, priority=index % 2, created=float(-index))
+        for number in range(running):
+            world.task(f"g{index}-{number}", gang=gang, at="n")
+        world.task(f"g{index}-waits", gang=gang)
+    asked = 0
+    for name, plugin in BUILT_IN.items():
+        if "job_key" not in vars(plugin) or "job_order" not in vars(plugin):
+            continue
+        tiers = profile([name]).plugins()
+        Session(world.cluster, tiers, NOW)
+        (enabled,) = tiers[0]
+        gangs = list(world.cluster.gangs.values())
+        for left in gangs:
+            for right in gangs:
+                one, other = enabled.plugin.job_key(left), enabled.plugin.job_key(right)
+                order = enabled.plugin.job_order(left, right)
+                assert (order > 0) - (order < 0) == (one > other) - (one < other), name
+                asked += 1
+    assert asked

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.core.constraints import Constraints, NodeTerm, Requirement, Spread, Toleration
+from podium.core.model import Task
 from podium.core.properties import Taint
 from tests.core.world import GIB, HOST, ZONE, World, named, near, profile
 
@@ -288,3 +290,45 @@ def test_a_batch_chooses_what_greedy_chooses(data: st.DataObject) -> None:
     assert together == singly
     statement.rollback()
     world.cluster.validate()
+
+
+def scores(task: Task, world: World, by: Any) -> list[float]:
+    session = world.session(by)
+    found: list[float] = session.candidates(task).suitability.tolist()
+    return [round(each, 4) for each in found]
+
+
+def test_what_a_node_is_worth_for_its_filling() -> None:
+    """Half a node's CPU and a quarter of its memory, with the task."""
+    world = World()
+    world.node("a", cpu=2000, memory=4 * GIB)
+    world.node("none", cpu=2000, memory=4 * GIB, more={"nvidia.com/gpu": 4})
+    task = world.task("t", cpu=1000, memory=GIB)
+    assert scores(task, world, only(leastrequested=1)) == [62.5, 62.5]
+    assert scores(task, world, only(mostrequested=1)) == [37.5, 37.5]
+    # The deviation of two shares is half of their difference; the others count only for whoever asks for them.
+    assert scores(task, world, only(balancedresource=1)) == [87.5, 87.5]
+    world.cluster.remove_node("a")
+    task = world.task("t", cpu=1000, memory=GIB, more={"nvidia.com/gpu": 4})
+    deviation = float(np.std([0.5, 0.25, 1.0]))
+    assert scores(task, world, only(balancedresource=1))[-1:] == [round(100 * (1 - deviation), 4)]
+
+
+def test_a_node_without_any_of_it_counts_as_full() -> None:
+    world = World()
+    world.node("a", cpu=2000, memory=4 * GIB)
+    world.node("b", cpu=2000, memory=0)
+    task = world.task("t", cpu=1000, memory=0)
+    assert scores(task, world, only(leastrequested=1)) == [75.0, 25.0]
+    assert scores(task, world, only(mostrequested=1)) == [25.0, 75.0]
+
+
+def test_soft_spread_over_nodes_counts_what_is_on_each() -> None:
+    world = World()
+    for name, count in (("a", 2), ("b", 1), ("c", 3)):
+        world.node(name)
+        for index in range(count):
+            world.task(f"{name}-{index}", at=name, labels={"app": "s"})
+    constraint = Spread(HOST, named(app="s"), hard=False, by_node=True)
+    world.task("t", Constraints(spread=(constraint,)), labels={"app": "s"})
+    assert world.run(only(podtopologyspread=1)).placed == {"t": "b"}

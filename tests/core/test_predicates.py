@@ -241,6 +241,10 @@ def test_limits_of_a_volume_driver() -> None:
     assert possible(world, world.task("one", Constraints(attachments=(own,)))) == {"a", "c"}
     # A volume that is attached already needs no further place.
     assert possible(world, world.task("again", Constraints(attachments=(shared,)))) == set("abc")
+    # Where it is not it needs one, like any other.
+    assert possible(world, world.task("both", Constraints(attachments=(shared, own)))) == {"c"}
+    world.task("full", Constraints(attachments=(own,)), at="a")
+    assert possible(world, world.task("late", Constraints(attachments=(shared,)))) == {"b", "c"}
 
 
 def test_a_gang_does_not_attach_more_than_the_limit() -> None:

@@ -84,6 +84,10 @@ def test_plugins_to_come_are_accepted(name: str) -> None:
         ({"tiers": [{"plugins": [{"name": "gang", "arguments": 1}]}]}, "arguments: want a table"),
         ({"configurations": ["allocate"]}, "configurations[0]: want a table"),
         ({"minRuntime": "soon"}, "minRuntime: want a duration such as 5m, got 'soon'"),
+        (
+            {"configurations": [{"name": "preempt", "argument": {}}]},
+            "configurations[0]: unknown key 'argument', did you mean arguments",
+        ),
     ],
 )
 def test_mistakes_are_told_with_their_place(document: dict[str, Any], told: str) -> None:

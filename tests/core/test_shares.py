@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from podium.core.model import Queue
+from podium.core.model import Phase, Queue
 from podium.core.plugins.queue_tree import QueueTree
 from podium.core.plugins.quotas import Quota
+from tests.core.world import World, profile
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,28 @@ def test_families_of_queues_have_roots_of_their_own() -> None:
     assert tree.lines["x/sub"] == ("x/sub", "x/q", "x/root")
     assert tree.lines["y/q"] == ("y/q", "y/root")
     assert sorted(tree.roots) == ["x/root", "y/root"]
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+@pytest.mark.parametrize(("capability", "placed"), [({"cpu": 0}, 3), ({"cpu": 2000}, 2), ({"gpu": 0, "cpu": 2000}, 2)])
+def test_a_queue_with_no_cpu_at_all_has_no_limit(plugin: str, capability: dict[str, int], placed: int) -> None:
+    world = World()
+    world.node("n")
+    world.queue("q", capability=capability)
+    for index in range(3):
+        world.task(f"t{index}")
+    assert len(world.run(profile(["gang", plugin, "predicates"])).placed) == placed
+
+
+@pytest.mark.parametrize(("minimum", "admitted"), [(1999, True), (2000, True), (2001, False)])
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_a_minimum_may_fill_a_queue_to_its_limit(plugin: str, minimum: int, admitted: bool) -> None:
+    world = World()
+    world.node("n")
+    world.queue("q", capability={"cpu": 4000})
+    world.gang("held", phase=Phase.RUNNING, minimum_resources={"cpu": 2000})
+    world.task("there", at="n", cpu=2000, gang="ns/held")
+    world.gang("g", phase=Phase.PENDING, minimum_resources={"cpu": minimum})
+    world.task("t", gang="ns/g")
+    world.run(profile(["gang", plugin, "predicates"], actions="enqueue"))
+    assert (world.cluster.gangs["ns/g"].phase is Phase.INQUEUE) == admitted

@@ -444,3 +444,73 @@ def test_gangreclaim_leaves_queues_alone_that_do_not_lend() -> None:
     world.task("t")
     by = profile(["gang", "proportion", "predicates"], actions="gangreclaim")
     assert world.run(by).evicted == set()
+
+
+def test_no_list_of_victims_takes_more_of_a_gang_than_it_can_spare() -> None:
+    """Of two members one is enough; a task that needs both their places gets none of them."""
+    world = World()
+    world.node("a", cpu=2000)
+    running_gang(world, "elastic", "aa", minimum=1)
+    world.task("t", cpu=2000, gang_priority=10)
+    assert world.run(preempt()).evicted == set()
+    world.task("t", cpu=1000, gang_priority=10)
+    assert world.run(preempt()).evicted == {"elastic-1"}
+
+
+@pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
+@pytest.mark.parametrize(("guarantee", "evicted"), [(1000, 1), (2000, 1), (3000, 0), (4000, 0)])
+def test_reclaim_does_not_cut_into_a_guarantee(action: str, guarantee: int, evicted: int) -> None:
+    """Two tasks of two CPUs: without one of them two are left, and that must not be less than the guarantee."""
+    world = World()
+    world.queue("q", deserved={"cpu": 4000})
+    world.queue("other", guarantee={"cpu": guarantee}, deserved={"cpu": 1})
+    world.node("a", cpu=4000)
+    for index in range(2):
+        world.task(f"v-{index}", at="a", queue="other", cpu=2000)
+    world.task("t", cpu=2000)
+    world.run(profile(["gang", "capacity", "predicates"], actions=action))
+    assert len(world.evicted) == evicted
+
+
+def test_gangreclaim_leaves_out_a_queue_that_has_its_share() -> None:
+    """It comes to an end, and the other queues have their turn."""
+    world = World()
+    world.queue("full", priority=5)
+    world.queue("lends")
+    for name in "abc":
+        world.node(name, cpu=1000)
+    world.task("held", at="a", queue="full")
+    for name in "bc":
+        world.task(f"lent-{name}", at=name, queue="lends")
+    world.task("more", queue="full")
+    world.task("t")
+    by = profile(["gang", "proportion", "predicates"], actions="gangreclaim")
+    assert len(world.run(by).evicted) == 1
+    assert list(world.promised) == ["t"]
+
+
+@pytest.mark.parametrize("order", ["efs", "esf", "fes", "fse", "sef", "sfe"])
+def test_surplus_of_any_gang_goes_before_any_whole_gang(order: str) -> None:
+    """Of three gangs two can spare a member: those go, whoever is the least important."""
+    world = World()
+    for name in "abcde":
+        world.node(name, cpu=1000)
+    for priority, name in enumerate(order):
+        nodes, minimum = {"e": ("ab", 1), "s": ("cd", 1), "f": ("e", 1)}[name]
+        running_gang(world, name, nodes, minimum=minimum, priority=priority)
+    gang = world.gang("g", minimum=2, priority=10)
+    for index in range(2):
+        world.task(f"g-{index}", gang=gang)
+    assert world.run(gangpreempt()).evicted == {"e-1", "s-1"}
+
+
+def test_a_dry_run_by_sums_counts_what_is_free_and_what_the_task_takes() -> None:
+    """One CPU is free: of three victims of one CPU two must go for a task of three, and the least important do."""
+    world = World()
+    world.node("a", cpu=4000)
+    for index in range(3):
+        victim(world, f"v-{index}", "a", gang_priority=index)
+    world.task("t", cpu=3000, gang_priority=10)
+    assert world.run(dry_run()).evicted == {"v-0", "v-1"}
+    world.task("t", cpu=5000, gang_priority=10)
+    assert world.run(dry_run()).evicted == set()

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 import msgspec
 
 from podium.core import quorum
-from podium.core.model import HOLDING, PLACED, Gang, Phase, State, Task, TaskClass
+from podium.core.model import HOLDING, PLACED, Gang, Mode, Phase, State, Task, TaskClass
 from podium.core.resources import LIMIT, Dimensions
 
 Sums = dict[int, int]
@@ -158,8 +158,11 @@ class Accounts:
 
 
 def _demand(gang: Gang) -> Demand | None:
-    """What a gang asks for; None if that is not all one, or if it has not been let in yet."""
-    if gang.phase is Phase.PENDING:
+    """What a gang asks for; None if that is not all one, or if it has not been let in yet.
+
+    Nor has one that keeps what it finds, or that others wait for, a demand of all or nothing: each place counts.
+    """
+    if gang.phase is Phase.PENDING or gang.mode is Mode.NON_STRICT or gang.together:
         return None
     waiting = {task.cls for task in gang.tasks.values() if task.state is State.PENDING and not task.gated}
     if len(waiting) != 1:

@@ -78,7 +78,7 @@ class Allocate(Action):
             if gang.id in tried:
                 tried.discard(gang.id)
                 continue
-            alone = not gang.together and not gang.counts[State.RESERVED]
+            alone = gang.mode is Mode.STRICT and not gang.together and not gang.counts[State.RESERVED]
             refusal = hopeless.refusal(gang) if alone else None
             if refusal is not None:
                 outcome = Outcome.NOTHING
@@ -119,9 +119,10 @@ class Allocate(Action):
         """Tries one gang, or all that start together."""
         before = unit[0].ready + unit[0].waiting
         tries = [self._try(session, gang, waiting) for gang in unit]
-        if all(session.ready(gang) and not _lonely(session, gang, unit) for gang in unit):
+        lonely = any(_lonely(session, gang, unit) for gang in unit)
+        if not lonely and all(session.ready(gang) for gang in unit):
             return self._keep(session, tries, hopeless)
-        if all(session.pipelined(each.gang) and not each.statement.empty for each in tries):
+        if not lonely and all(session.pipelined(each.gang) and not each.statement.empty for each in tries):
             session.held.extend(each.statement for each in tries)
             return Outcome.HELD
         outcome = Outcome.NOTHING

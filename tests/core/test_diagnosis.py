@@ -1,0 +1,72 @@
+"""What a gang is told: with its members where it has any, and that it can never start where that is so."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.core.decisions import Nominate
+from podium.core.model import State
+from tests.core.world import GIB, World, profile
+
+PLAIN = profile(["gang", "predicates"])
+
+
+def refused(members: int, minimum: int, *, cpu: int = 1000, room: int = 3000, **last: int) -> str:
+    """What a gang is told on a node with so much room; its last member may ask for something else."""
+    world = World()
+    world.node("n", cpu=room)
+    gang = world.gang("g", minimum=minimum)
+    for index in range(members):
+        more = last if index == members - 1 else {}
+        world.task(f"g-{index}", gang=gang, **{"cpu": cpu, **more})
+    return world.run(PLAIN).refusal("g")
+
+
+def test_a_gang_that_needs_more_than_there_is_can_never_start() -> None:
+    assert "4 members need 4 cpu, and the cluster has 3 in all: it can never start" in refused(4, 4)
+    assert "never" not in refused(4, 3)  # three of four are enough
+    assert "5 members need 5 cpu" in refused(6, 5)
+
+
+@pytest.mark.parametrize(("small", "never"), [(500, True), (200, False)])
+def test_of_different_members_the_smallest_count(small: int, never: bool) -> None:
+    world = World()
+    world.node("n", cpu=2000)
+    world.task("there", at="n", cpu=500)
+    gang = world.gang("g", minimum=3)
+    for index, cpu in enumerate((800, 900, small, 5000)):
+        world.task(f"g-{index}", gang=gang, cpu=cpu)
+    assert ("never" in world.run(PLAIN).refusal("g")) == never
+
+
+def test_one_that_lacks_a_single_member_is_told_of_that_member() -> None:
+    world = World()
+    world.node("n", cpu=2000)
+    gang = world.gang("g", minimum=2)
+    world.task("g-0", gang=gang, at="n")
+    world.task("g-1", gang=gang, cpu=5000)
+    told = world.run(PLAIN).refusal("g")
+    assert "members need" not in told
+    lone = World()
+    lone.node("n", cpu=2000)
+    lone.task("t", cpu=5000)
+    assert "of 1" not in lone.run(PLAIN).refusal("t")
+
+
+# --- promises ----------------------------------------------------------------------------------------------------
+
+
+def test_a_promise_that_is_not_made_again_is_none_any_more() -> None:
+    world = World()
+    world.node("n", cpu=1000)
+    world.task("leaving", at="n", state=State.RELEASING)
+    world.task("t")
+    assert world.run(PLAIN).promised == {"t": "n"}
+    assert world.run(PLAIN).promised == {"t": "n"}
+    assert world.cluster.tasks["ns/t"].nominated == 0
+    world.task("leaving", at="n")  # it stays after all
+    world.run(PLAIN)
+    assert [each for each in world.decisions if isinstance(each, Nominate)] == [Nominate("ns/t", "")]
+    assert world.cluster.tasks["ns/t"].nominated == -1
+    world.run(PLAIN)
+    assert world.promised == {}

@@ -1,0 +1,289 @@
+"""Plans on pods, and what they say of gangs and groups of gangs: who was bound half, for how long, and who keeps it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.core.decisions import Bind, Refuse
+from podium.core.model import Gang, State
+from podium.engine.recovery import (
+    PATIENCE,
+    Plan,
+    Recovery,
+    bound_at,
+    is_half_bound,
+    is_torn,
+    read_plan,
+    torn_group,
+    would_come_again,
+    write_plan,
+)
+from podium.kube.wire import Condition, Metadata, OwnerReference, Pod, PodStatus
+from podium.reasons import HALF_BOUND, NO_NODES, refuse
+from tests.core.world import World
+
+PENDING, RUNNING, RESERVED = State.PENDING, State.RUNNING, State.RESERVED
+MADE = 1000.0  # when the plan was made
+
+
+# --- how they are written ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gangs", [1, 2, 12])
+def test_a_plan_is_read_as_it_was_written(gangs: int) -> None:
+    text = write_plan("ns/g", 7, 4, 1234.5, gangs)
+    assert text.startswith("ns/g/")
+    assert read_plan(text) == Plan(1234.5, 4, gangs)
+    assert read_plan(text, bound=99.0) == Plan(99.0, 4, gangs)
+
+
+def test_a_plan_of_one_gang_is_as_it_always_was() -> None:
+    assert write_plan("ns/g", 7, 4, 1.0) == write_plan("ns/g", 7, 4, 1.0, 1) == "ns/g/3e8.7/4"
+    assert write_plan("ns/g", 7, 4, 1.0, 2) == "ns/g/3e8.7.2/4"
+    assert read_plan("ns/g/3e8/4") == read_plan("ns/g/3e8.7/4") == Plan(1.0, 4)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "a/b", "/", "//", "ns/g/3e8.7/x", "ns/g/zz.7/4", "ns/g/3e8.7.x/4", "ns/g/3e8.7.2/", "a/1"]
+)
+def test_what_is_no_plan_counts_as_none(text: str) -> None:
+    assert read_plan(text) is None
+
+
+def pod(*conditions: Condition, owners: list[OwnerReference] | None = None) -> Pod:
+    return Pod(metadata=Metadata(owner_references=owners or []), status=PodStatus(conditions=list(conditions)))
+
+
+def test_when_a_pod_was_bound() -> None:
+    at = "2026-01-01T00:00:00Z"
+    scheduled = Condition(type="PodScheduled", status="True", last_transition_time=at)
+    assert bound_at(pod(scheduled)) == 1767225600.0
+    assert bound_at(pod(Condition(type="PodScheduled", status="False", last_transition_time=at))) == 0.0
+    assert bound_at(pod(Condition(type="Ready", status="True", last_transition_time=at))) == 0.0
+    assert bound_at(pod()) == 0.0
+
+
+def test_who_would_create_a_pod_again() -> None:
+    def owned(kind: str, controller: bool = True) -> Pod:
+        return pod(owners=[OwnerReference(kind=kind, name="o", uid="o", controller=controller)])
+
+    assert would_come_again(owned("ReplicaSet"))
+    assert not would_come_again(owned("Node"))
+    assert not would_come_again(owned("ReplicaSet", controller=False))
+    assert not would_come_again(pod())
+    assert not would_come_again(None)
+
+
+# --- what they say -----------------------------------------------------------------------------------------------
+
+
+class Cast:
+    """Gangs, and the plans by which their members were bound."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.world.node("n")
+        self.plans: dict[str, Plan] = {}
+
+    def gang(self, name: str, *states: State, minimum: int = 2, created: float = 0.0, **facts: Any) -> Gang:
+        id = self.world.gang(name, minimum=minimum, **facts)
+        together = 2 if facts.get("together") else 1
+        for index, state in enumerate(states):
+            at = "" if state in (PENDING, State.SUCCEEDED) else "n"
+            task = self.world.task(f"{name}-{index}", gang=id, at=at, state=state, created=created)
+            if state is RUNNING:
+                self.plans[task.id] = Plan(MADE, 2, together)
+        return self.world.cluster.gangs[id]
+
+    def torn(self, gang: Gang) -> bool:
+        return is_torn(gang, self.plans)
+
+    def group(self, gang: Gang) -> list[str]:
+        return [each.name for each in torn_group(gang, self.plans, self.world.cluster.gangs.get)]
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return Cast()
+
+
+@pytest.mark.parametrize(
+    ("states", "minimum", "torn", "half"),
+    [
+        ((RUNNING, PENDING), 2, True, True),
+        ((RUNNING, RESERVED), 2, True, True),
+        ((RUNNING, PENDING), 1, False, False),
+        ((RUNNING,), 2, False, True),
+        ((PENDING, PENDING), 2, False, False),
+        ((RESERVED, PENDING), 2, False, False),
+    ],
+)
+def test_a_gang_was_bound_half(
+    cast: Cast, states: tuple[State, ...], minimum: int, torn: bool, half: bool
+) -> None:
+    gang = cast.gang("g", *states, minimum=minimum)
+    assert (cast.torn(gang), is_half_bound(gang)) == (torn, half)
+
+
+@pytest.mark.parametrize(("created", "torn"), [(MADE - 1, True), (MADE, True), (MADE + 1, False)])
+def test_who_came_after_the_plan_was_not_part_of_it(cast: Cast, created: float, torn: bool) -> None:
+    gang = cast.gang("g", RUNNING, PENDING, created=created)
+    assert cast.torn(gang) == torn
+    cast.plans.clear()
+    assert not cast.torn(gang), "nobody has made a plan"
+
+
+def test_the_last_plan_counts(cast: Cast) -> None:
+    gang = cast.gang("g", RUNNING, RUNNING, PENDING, minimum=3, created=MADE + 5)
+    assert not cast.torn(gang)
+    cast.plans["ns/g-1"] = Plan(MADE + 10, 2)
+    assert cast.torn(gang)
+    cast.plans["ns/g-0"], cast.plans["ns/g-1"] = cast.plans["ns/g-1"], cast.plans["ns/g-0"]
+    assert cast.torn(gang)
+
+
+def test_a_role_that_is_short_is_half_bound(cast: Cast) -> None:
+    id = cast.world.gang("g", minimum=2, minimum_by_role={"ps": 1, "worker": 1})
+    for index, (role, state) in enumerate([("worker", RUNNING), ("worker", RUNNING), ("ps", PENDING)]):
+        task = cast.world.task(f"g-{index}", gang=id, role=role, state=state, at="n" if state is RUNNING else "")
+        cast.plans[task.id] = Plan(MADE, 3)
+    gang = cast.world.cluster.gangs[id]
+    assert cast.torn(gang)
+    assert is_half_bound(gang)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "torn"),
+    [
+        ((RUNNING, RUNNING), (PENDING, PENDING), True),
+        ((RUNNING, RUNNING), (RESERVED, RESERVED), True),
+        ((RUNNING, RUNNING), (RUNNING, PENDING), True),
+        ((RUNNING, RUNNING), (RUNNING, RUNNING), False),
+        ((PENDING, PENDING), (PENDING, PENDING), False),
+        ((RESERVED, RESERVED), (PENDING, PENDING), False),
+    ],
+)
+def test_a_group_of_gangs_was_bound_half(
+    cast: Cast, one: tuple[State, ...], two: tuple[State, ...], torn: bool
+) -> None:
+    first = cast.gang("one", *one, together=("ns/two",))
+    second = cast.gang("two", *two, together=("ns/one",))
+    assert cast.group(first) == (["one", "two"] if torn else [])
+    assert cast.group(second) == (["two", "one"] if torn else [])
+
+
+def test_a_group_is_not_half_bound_by_plans_of_single_gangs_or_for_members_that_came_later(cast: Cast) -> None:
+    first = cast.gang("one", RUNNING, RUNNING, together=("ns/two",))
+    cast.gang("two", PENDING, PENDING, together=("ns/one",))
+    cast.plans = {id: Plan(MADE, 2, 1) for id in cast.plans}
+    assert cast.group(first) == []
+    cast = Cast()
+    first = cast.gang("one", RUNNING, RUNNING, together=("ns/two",))
+    cast.gang("two", PENDING, PENDING, together=("ns/one",), created=MADE + 1)
+    assert cast.group(first) == []
+    alone = cast.gang("alone", RUNNING, PENDING)
+    assert cast.group(alone) == []
+
+
+# --- what becomes of them ----------------------------------------------------------------------------------------
+
+
+NO = refuse(NO_NODES)
+
+
+def recovery(cast: Cast) -> Recovery:
+    found = Recovery(cast.plans)
+    cast.world.cluster.settle()
+    accounts = cast.world.cluster.accounts
+    found.look(accounts.split, accounts.tied, cast.world.cluster.gangs.get)
+    return found
+
+
+def judged(found: Recovery, cast: Cast) -> dict[str, float]:
+    return {gang.name: until for gang, until in found.judge(cast.world.cluster.gangs)}
+
+
+def test_time_runs_from_the_first_refusal_until_a_member_is_bound(cast: Cast) -> None:
+    cast.gang("g", RUNNING, PENDING)
+    found = recovery(cast)
+    assert found
+    assert list(found.gangs) == ["ns/g"]
+    assert judged(found, cast) == {}
+    found.heard([Refuse("ns/g", NO)], 5.0)
+    found.heard([Refuse("ns/g", NO)], 9.0)
+    assert judged(found, cast) == {"g": 5.0 + PATIENCE}
+    # A bind has been decided: it may come out well, and the time goes on if it does not.
+    found.heard([Bind("ns/g-1", "n", "ns/g", 1)], 10.0)
+    assert judged(found, cast) == {}
+    found.refused("ns/g", NO, 11.0)
+    assert judged(found, cast) == {"g": 5.0 + PATIENCE}
+    found.succeeded("ns/g")
+    assert judged(found, cast) == {}
+    found.refused("ns/g", NO, 20.0)
+    assert judged(found, cast) == {"g": 20.0 + PATIENCE}
+
+
+def test_others_are_not_listened_to(cast: Cast) -> None:
+    cast.gang("g", RUNNING, PENDING)
+    cast.gang("whole", RUNNING, RUNNING, PENDING)
+    found = recovery(cast)
+    found.heard([Refuse("ns/whole", NO)], 5.0)
+    assert judged(found, cast) == {}
+    nothing = Recovery(cast.plans)
+    assert not nothing
+    nothing.heard([Refuse("ns/g", NO)], 5.0)
+    nothing.look(cast.world.cluster.accounts.split, {}, cast.world.cluster.gangs.get)
+    assert judged(nothing, cast) == {}
+
+
+def test_what_is_whole_again_or_gone_is_forgotten(cast: Cast) -> None:
+    gang = cast.gang("g", RUNNING, PENDING)
+    found = recovery(cast)
+    found.refused("ns/g", NO, 5.0)
+    cast.world.cluster.assign(gang.tasks["ns/g-1"], RUNNING, 0)
+    assert judged(found, cast) == {}
+    assert not found
+    found = recovery(cast)
+    assert not found
+    gang = cast.gang("h", RUNNING, PENDING)
+    found = recovery(cast)
+    found.refused("ns/h", NO, 5.0)
+    cast.world.cluster.remove_gang("ns/h")
+    assert judged(found, cast) == {}
+    cast.gang("h", RUNNING, PENDING)
+    found.look({"ns/h": cast.world.cluster.gangs["ns/h"]}, {}, cast.world.cluster.gangs.get)
+    assert judged(found, cast) == {}, "another gang of that name has not been refused"
+
+
+def test_a_refusal_of_one_gang_is_one_of_its_group(cast: Cast) -> None:
+    cast.gang("one", RUNNING, RUNNING, together=("ns/two",))
+    cast.gang("two", PENDING, PENDING, together=("ns/one",))
+    found = recovery(cast)
+    assert list(found.gangs) == ["ns/one", "ns/two"]
+    found.heard([Refuse("ns/two", NO)], 5.0)
+    found.heard([Refuse("ns/one", NO)], 3.0)
+    assert judged(found, cast) == {"one": 3.0 + PATIENCE, "two": 3.0 + PATIENCE}
+
+
+def test_what_is_kept_is_said_once_and_from_then_on_in_every_refusal(cast: Cast) -> None:
+    gang = cast.gang("g", RUNNING, PENDING)
+    other = cast.gang("other", RUNNING, PENDING)
+    found = recovery(cast)
+    gangs = cast.world.cluster.gangs
+    said = [Refuse("ns/g", NO), Refuse("ns/other", NO), Bind("ns/g-1", "n", "ns/g", 1)]
+    found.refused("ns/g", NO, 5.0)
+    assert found.worded(said, gangs) is said
+    refusal = found.keep(gang)
+    assert refusal is not None
+    assert refusal.reason == HALF_BOUND
+    assert "1 of 2 members are bound" in str(refusal)
+    assert found.keep(gang) is None
+    worded = found.worded(said, gangs)
+    assert worded == [Refuse("ns/g", refusal), said[1], said[2]]
+    assert found.worded([Refuse("ns/gone", NO)], gangs) == [Refuse("ns/gone", NO)]
+    found.succeeded("ns/g")
+    assert found.worded(said, gangs) == said
+    found.refused("ns/other", NO, 6.0)
+    assert found.keep(other) is not None
