@@ -6,7 +6,7 @@ import pytest
 
 from podium.core.decisions import Nominate
 from podium.core.model import State
-from tests.core.world import GIB, World, profile
+from tests.core.world import World, profile
 
 PLAIN = profile(["gang", "predicates"])
 

@@ -74,7 +74,10 @@ def fewer_examples(items: list[pytest.Item]) -> None:
     """The same for tests that say themselves how many they want."""
     for item in items:
         given = getattr(item, "obj", None)
-        for owner, name in ((given, "_hypothesis_internal_use_settings"), (getattr(item, "cls", None), "settings")):
+        for owner, name in (
+            (given, "_hypothesis_internal_use_settings"),
+            (getattr(item, "cls", None), "settings"),
+        ):
             wanted = getattr(owner, name, None)
             if isinstance(wanted, settings):
                 count = min(wanted.max_examples, _EXAMPLES)

@@ -68,6 +68,7 @@ class Plugin:
     # What others may rely on.  A plugin says it of itself; nobody knows plugins by name.
     PLAIN_ORDER: ClassVar[bool] = False  # its `job_order` puts equal new gangs of a queue by priority, then age
     GUARDS_PARTS: ClassVar[bool] = False  # it keeps gangs from losing a part, not from leaving as a whole
+    KEEPS_TO_OWNERS: ClassVar[bool] = False  # it lets nobody onto a node that belongs to another queue
     ORDERS_FLAT: ClassVar[bool] = False  # it orders all queues by shares of their own
     BY_WEIGHT: ClassVar[bool] = False  # it shares out by the weights of queues
     ORDERS_TREE: ClassVar[bool] = False  # with enableHierarchy it orders them by a tree of its own

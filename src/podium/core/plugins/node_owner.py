@@ -17,6 +17,7 @@ from podium.reasons import NODE_OWNED, Refusal, refuse
 
 class NodeOwner(Plugin):
     name = "nodeowner"
+    KEEPS_TO_OWNERS = True
 
     def on_session_open(self, session: Session) -> None:
         self._session = session

@@ -29,7 +29,6 @@ import msgspec
 
 from podium.core.cluster import Cluster
 from podium.core.model import HOLDING, ON_NODE, State, Task
-from podium.core.plugins.node_owner import NodeOwner
 from podium.core.recount import recount
 from podium.dialects.kubernetes.translate import state_of
 from podium.embedded.store import Record
@@ -165,7 +164,7 @@ class Invariants(Watcher):
 
     def _minds_owners(self, scheduler: str) -> bool:
         profile = self._stage.profiles.get(scheduler)
-        return profile is not None and any(NodeOwner is entry.kind for tier in profile.tiers for entry in tier)
+        return profile is not None and any(entry.kind.KEEPS_TO_OWNERS for tier in profile.tiers for entry in tier)
 
     def _partners(self, gang: str, *, bound: bool = False) -> set[str]:
         """The gangs that start with one, itself included; `bound`: those that have their minimum."""
