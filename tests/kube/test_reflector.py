@@ -372,6 +372,20 @@ def test_watches_that_end_at_once_are_not_a_hot_loop(lines: int) -> None:
     assert watches <= 12
 
 
+def test_a_watch_that_ends_at_once_is_a_failure_if_it_said_nothing() -> None:
+    reflector, _ = following()
+    reflector.closed(None, 0.5)
+    assert reflector.counters.errors == 1
+    reflector, _ = following()
+    reflector.line(bookmark_line(100), 0.5)
+    reflector.closed(None, 0.5)
+    assert reflector.counters.errors == 0
+    reflector, _ = following()
+    reflector.line(bookmark_line(100), 0.5)
+    reflector.closed(TransportError("reset"), 300.0)
+    assert reflector.counters.errors == 1
+
+
 def test_a_refused_watch_with_a_hint_waits_as_long_as_told() -> None:
     reflector, _ = following()
     for _ in range(10):
