@@ -146,3 +146,10 @@ def test_a_node_that_was_refused_is_not_asked_about_again_until_it_changes() -> 
 def test_the_last_word_on_a_node() -> None:
     world, _ = build([10, 10, 10], 1)
     assert world.run(profile(["leader"])).placed == {"g-0": "n002"}
+
+
+def test_the_last_of_many_nodes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are sorted in portions: who is refused by all of the first ones sees the others."""
+    monkeypatch.setattr(Picky, "refused", frozenset(range(599)))
+    world, _ = build([2] * 600, 1)
+    assert world.run(profile(["strict"])).placed == {"g-0": "n599"}

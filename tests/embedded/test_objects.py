@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from podium.embedded.exchange import Held
 from podium.kube import fields
 from podium.kube.admission import Hook, Surroundings
 from podium.kube.resources import CONFIGMAPS, DEPLOYMENTS, NAMESPACES, PODS
-from podium.kube.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
-from tests.embedded.server import Document, Server, config_map, pod
+from podium.kube.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Request, Response
+from tests.embedded.server import Document, Server, Watcher, config_map, pod
 
 MAPS = CONFIGMAPS.path("default")
 HOLD = ["example.com/hold"]
@@ -155,6 +156,43 @@ def test_what_the_server_has_written_is_not_changed_by_a_client(server: Server) 
     assert not {"selfLink", "managedFields"} & stored.keys()
 
 
+def test_what_only_the_server_writes_is_not_taken_from_a_client(server: Server) -> None:
+    made = server.create(CONFIGMAPS, config_map("a"))
+    said = {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5, "generation": 7}
+    stored = server.ok("PUT", f"{MAPS}/a", {**made, "metadata": {**made["metadata"], **said}})
+    assert not said.keys() & stored["metadata"].keys()
+    patched = server.ok("PATCH", f"{MAPS}/a", {"metadata": {**said, "labels": {"x": "y"}}}, media=MERGE_PATCH)
+    assert not said.keys() & patched["metadata"].keys()
+    assert patched["metadata"]["labels"] == {"x": "y"}
+
+
+def test_labels_that_come_with_a_status_are_judged_as_well(server: Server) -> None:
+    server.create(PODS, pod())
+    path = PODS.path("default", "p", "status")
+    refused = server.no("PATCH", path, {"metadata": {"labels": {"not good!": "x"}}}, media=MERGE_PATCH)
+    assert refused["code"] == 422
+    stored = server.ok("PATCH", path, {"status": {"message": "m"}}, media=MERGE_PATCH)
+    assert stored["status"]["message"] == "m"
+
+
+def test_addresses_of_a_pod_are_kept_in_both_forms(server: Server) -> None:
+    server.create(PODS, pod())
+    path = PODS.path("default", "p", "status")
+    stored = server.ok("PATCH", path, {"status": {"message": "m"}}, media=MERGE_PATCH)
+    assert not {"podIP", "podIPs"} & stored["status"].keys()
+    stored = server.ok("PATCH", path, {"status": {"podIP": "10.0.0.1"}}, media=MERGE_PATCH)
+    assert stored["status"]["podIPs"] == [{"ip": "10.0.0.1"}]
+
+
+def test_the_last_word_on_an_object_has_no_grace(server: Server) -> None:
+    watcher = server.watch(MAPS)
+    server.create(CONFIGMAPS, config_map("a"))
+    server.ok("DELETE", f"{MAPS}/a", {"gracePeriodSeconds": 9})
+    last = watcher.events()[-1]
+    assert last["type"] == "DELETED"
+    assert last["object"]["metadata"].get("deletionGracePeriodSeconds", 0) == 0
+
+
 # --- lists by version --------------------------------------------------------------------------------------------
 
 
@@ -206,3 +244,16 @@ def test_pages_of_a_list_show_what_was_there_when_it_began(server: Server) -> No
     assert "continue" not in rest["metadata"]
     everywhere = server.ok("GET", CONFIGMAPS.path(""), limit="100")
     assert msgspec.json.encode(everywhere).count(b'"other"') >= 1
+
+
+def test_the_first_event_of_a_watched_table_has_its_columns(server: Server) -> None:
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    reply = server.api.handle(Request("GET", MAPS, (("watch", "true"),), accept=accept))
+    assert not isinstance(reply, Response | Held)
+    watcher = Watcher(reply)
+    for name in "ab":
+        server.create(CONFIGMAPS, config_map(name))
+    first, second = watcher.events()
+    assert first["object"]["kind"] == second["object"]["kind"] == "Table"
+    assert first["object"]["columnDefinitions"]
+    assert not second["object"].get("columnDefinitions")
