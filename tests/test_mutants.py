@@ -133,7 +133,7 @@ def test_a_mistake_is_noticed_by_a_test_that_looks_and_by_no_other(
     for place in (covering, trying):
         monkeypatch.setattr(place, "ROOT", tmp_path)
     monkeypatch.setattr(covering, "KEPT", tmp_path / "kept")
-    monkeypatch.setattr(trying, "OPTIONS", [*trying.OPTIONS, f"--rootdir={tmp_path}"])
+    monkeypatch.setattr(trying, "OPTIONS", [*covering.OPTIONS, f"--rootdir={tmp_path}"])
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     near = next(

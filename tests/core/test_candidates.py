@@ -150,9 +150,7 @@ def test_the_last_word_on_a_node() -> None:
 
 @pytest.mark.parametrize("count", [1, 64, 65, 600])
 @pytest.mark.parametrize("plugin", [Strict, Picky])
-def test_the_last_of_many_nodes_is_found(
-    count: int, plugin: type[Picky], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_of_many_nodes_is_found(count: int, plugin: type[Picky], monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are sorted in portions: who is refused by all of the first ones sees the others."""
     monkeypatch.setattr(plugin, "refused", frozenset(range(count - 1)))
     monkeypatch.setattr(plugin, "most", 100)

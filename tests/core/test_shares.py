@@ -52,7 +52,9 @@ def test_families_of_queues_have_roots_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
-@pytest.mark.parametrize(("capability", "placed"), [({"cpu": 0}, 3), ({"cpu": 2000}, 2), ({"gpu": 0, "cpu": 2000}, 2)])
+@pytest.mark.parametrize(
+    ("capability", "placed"), [({"cpu": 0}, 3), ({"cpu": 2000}, 2), ({"gpu": 0, "cpu": 2000}, 2)]
+)
 def test_a_queue_with_no_cpu_at_all_has_no_limit(plugin: str, capability: dict[str, int], placed: int) -> None:
     world = World()
     world.node("n")

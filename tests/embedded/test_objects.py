@@ -1,4 +1,4 @@
-"""Writes and reads of objects at their edges: dry runs, finalizers, generations, versions, and whose word counts."""
+"""Writes and reads of objects at their edges: dry runs, finalizers, generations, versions, and who decides."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def test_a_patch_of_metadata_alone_is_judged_by_hooks_as_well(media: str) -> Non
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_dry_run_of_the_write_that_removes_the_last_finalizer_removes_nothing(server: Server, whole: bool) -> None:
+def test_a_dry_run_of_the_write_that_removes_the_last_finalizer_removes_nothing(
+    server: Server, whole: bool
+) -> None:
     server.create(CONFIGMAPS, config_map("a", finalizers=HOLD))
     server.ok("DELETE", f"{MAPS}/a")
     held, version = server.ok("GET", f"{MAPS}/a"), server.store.version

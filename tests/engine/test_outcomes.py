@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.engine.outcomes import failure_reason, is_doubtful, is_no, may_not_bind, outcome, wanted_pause
 from podium.engine.outcomes import Outcome as O
+from podium.engine.outcomes import failure_reason, is_doubtful, is_no, may_not_bind, outcome, wanted_pause
 from podium.errors import ApiError, TransportError
 
 

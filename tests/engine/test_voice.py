@@ -63,6 +63,7 @@ def test_when_the_next_word_is_due() -> None:
     assert found.next_wake(NOW) == NOW
     found.take(NOW)
     wake = found.next_wake(NOW)
+    assert wake is not None
     assert wake == pytest.approx(NOW + 1 / WORDS_A_SECOND)
     assert len(found.take(wake)) == 1
 
