@@ -8,7 +8,8 @@ import pytest
 
 from podium.errors import ApiError, TransportError
 from podium.kube.deltas import Added, Deleted, Modified, Undecodable
-from podium.kube.reflector import Ask, Follow, Pause, Reflector
+from podium.kube.list_watch import Reader
+from podium.kube.reflector import HOPES, Ask, Follow, Pause, Reflector
 from podium.kube.resources import NODES, PODS
 from podium.kube.transport import Request
 from podium.kube.wire import Node, Pod
@@ -432,6 +433,28 @@ def test_an_absent_kind_is_empty_and_synced_and_asked_for_again() -> None:
     assert not reflector.absent
     assert reflector.trouble == ""
     assert reflector.counters.errors == 0
+
+
+def test_after_a_poke_it_looks_every_second_for_a_while() -> None:
+    reflector = Reflector(PODS, Pod)
+    reflector.page(404, b"", 0.0)
+    reflector.poke()
+    pauses = []
+    for _ in range(HOPES + 2):
+        asked(reflector, 100.0)
+        reflector.page(404, b"", 100.0)
+        pauses.append(paused(reflector, 100.0))
+        reflector._wake_at = 100.0
+    assert pauses == [1.0] * HOPES + [30.0] * 2
+
+
+def test_an_error_without_a_code_is_a_failure_of_the_server() -> None:
+    reflector, _ = following()
+    reflector.line(encoded({"type": "ERROR", "object": {"kind": "Status", "message": "broken"}}), 0.0)
+    assert reflector.counters.errors == 1
+    event = Reader(Pod).event(encoded({"type": "ERROR", "object": {"kind": "Status", "message": "broken"}}))
+    assert isinstance(event, ApiError)
+    assert event.code == 500
 
 
 def test_a_poke_looks_again_at_once() -> None:
