@@ -135,7 +135,7 @@ def test_minimums_out_of_bounds_are_cut() -> None:
     assert sums == {memory: LIMIT}
 
 
-# --- who has something to be decided on ---------------------------------------------------------------------------
+# --- who has something to be decided on -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

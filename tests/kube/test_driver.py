@@ -16,8 +16,8 @@ from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape, node_document
 from podium.errors import ApiError, TransportError
 from podium.kube.cache import Cache, Key, key_of
-from podium.kube.client import Client
 from podium.kube.changes import Delete
+from podium.kube.client import Client
 from podium.kube.controller import NOTHING, Mapper, Outcome, Ticket
 from podium.kube.driver import Driver
 from podium.kube.machine import Machine, Together

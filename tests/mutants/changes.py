@@ -2,8 +2,8 @@
 
 Each is what somebody might have written by mistake: a comparison that is off at its boundary, a sum that should be
 a difference, one more or one less, a condition the other way round, a line that is missing, an answer that is
-lost.  Only what stands in functions is changed.  Assertions keep their place: what they say may be wrong, but one that
-narrows a type is missed by nobody.  Nor is `strict` of a `zip`.
+lost.  Only what stands in functions is changed.  Assertions keep their place: what they say may be wrong, but one
+that narrows a type is missed by nobody.  Nor is `strict` of a `zip`.
 """
 
 from __future__ import annotations
