@@ -6,7 +6,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 BUILD_LOG := .cache/controlplane-build.log
 
-.PHONY: help demo test soak bench lint format lock clean
+.PHONY: help demo test soak mutants bench lint format lock clean
 
 help:
 	@echo "make demo    a cluster of simulated nodes, and something running on it, in this terminal"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint    ruff, mypy and the import rules alone"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make soak    the tests of faults and random histories, many more times"
+	@echo "make mutants do the tests notice small mistakes in the code? (about half an hour)"
 	@echo "make bench   is it fast enough, and faster than its peers? (about half an hour)"
 	@echo "make lock    pin the dependencies anew (needs uv)"
 
@@ -42,6 +43,11 @@ format: $(INSTALLED)
 
 soak: $(INSTALLED)
 	PODIUM_SOAK=1 $(BIN)/pytest --timeout=3600
+
+SEED ?= 1
+COUNT ?= 200
+mutants: $(INSTALLED)
+	$(BIN)/python -m tests.mutants --seed $(SEED) --count $(COUNT)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.controlplane.build etcd kube-apiserver kube-scheduler vc-scheduler

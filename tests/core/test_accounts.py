@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -134,7 +135,7 @@ def test_minimums_out_of_bounds_are_cut() -> None:
     assert sums == {memory: LIMIT}
 
 
-# --- who has something to be decided on ----------------------------------------------------------------------------
+# --- who has something to be decided on -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -250,7 +251,7 @@ def test_every_kind_of_difference_is_found() -> None:
     assert found.cluster.recount_accounts() == 1
     assert found.cluster.accounts is not accounts, "the truth counts from now on"
     assert found.cluster.recount_accounts() == 0
-    for spoil in (
+    spoils: list[Callable[[Accounts], object]] = [
         lambda accounts: accounts.queues["q"].let_in.update({0: 7}),
         lambda accounts: accounts.queues["q"].elastic.update({0: 7}),
         lambda accounts: accounts.queues["q"].held.clear(),
@@ -259,7 +260,8 @@ def test_every_kind_of_difference_is_found() -> None:
         lambda accounts: accounts.active.clear(),
         lambda accounts: accounts.split.clear(),
         lambda accounts: accounts._demands.clear(),
-    ):
+    ]
+    for spoil in spoils:
         found, accounts = afresh()
         spoil(accounts)
         assert found.cluster.recount_accounts() == 1

@@ -241,3 +241,11 @@ def test_places_that_others_are_leaving_are_held_by_the_whole_gang(cast: Cast) -
     cast.cluster.remove_task("ns/leaving")
     cast.run(PLAIN)
     assert cast.placed == {"g-0": "b", "g-1": "a"}
+
+
+def test_a_gang_is_told_how_many_could_be_placed_also_later(cast: Cast) -> None:
+    cast.room("a", "b")
+    cast.task("leaving", at="a", state=State.RELEASING)
+    cast.of("g", 3)
+    cast.run(PLAIN)
+    assert "2 of 3 members could be placed" in cast.refusal("g")

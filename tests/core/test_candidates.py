@@ -146,3 +146,14 @@ def test_a_node_that_was_refused_is_not_asked_about_again_until_it_changes() -> 
 def test_the_last_word_on_a_node() -> None:
     world, _ = build([10, 10, 10], 1)
     assert world.run(profile(["leader"])).placed == {"g-0": "n002"}
+
+
+@pytest.mark.parametrize("count", [1, 64, 65, 600])
+@pytest.mark.parametrize("plugin", [Strict, Picky])
+def test_the_last_of_many_nodes_is_found(count: int, plugin: type[Picky], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are sorted in portions: who is refused by all of the first ones sees the others."""
+    monkeypatch.setattr(plugin, "refused", frozenset(range(count - 1)))
+    monkeypatch.setattr(plugin, "most", 100)
+    monkeypatch.setattr(plugin, "liked", ())
+    world, _ = build([2] * count, 1)
+    assert world.run(profile([plugin.name])).placed == {"g-0": f"n{count - 1:03}"}

@@ -129,3 +129,16 @@ def test_tasks_may_hold_what_no_node_has() -> None:
         cluster.put_task(TaskFacts(f"t{index}", "ns", "t", "g", amounts, state=State.RUNNING, node="n1"))
     cluster.validate()
     assert cluster.nodes.used[0].sum() == 24 + 3  # and each is one of the pods
+
+
+def test_a_node_in_the_row_of_another_has_nothing_of_it() -> None:
+    world = World()
+    world.node("old", {"disk": "ssd"}, images={"app": 1 << 30}, group="g", queue="q")
+    world.cluster.remove_node("old")
+    world.node("new", {"rack": "1"})
+    properties = world.cluster.nodes.properties
+    assert world.cluster.nodes.rows == {"new": 0}
+    assert properties.images.get("app", {}) == {}
+    world.task("t", Constraints(selector=(("disk", "ssd"),)))
+    assert world.run(profile(["predicates"])).placed == {}
+    world.cluster.validate()

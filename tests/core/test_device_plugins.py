@@ -78,3 +78,10 @@ def scores(plugin: str, wanted: DeviceRequest, *held: int) -> list[float]:
 )
 def test_what_a_node_is_worth(plugin: str, wanted: DeviceRequest, expected: list[float]) -> None:
     assert scores(plugin, wanted, 0, 500, 400, 1000) == expected
+
+
+@pytest.mark.parametrize("plugin", ["fgd", "bestfit", "dotprod", "gpupacking", "gpuclustering", "gpufilling"])
+@pytest.mark.parametrize("wanted", [DeviceRequest(share=500), DeviceRequest(1), DeviceRequest(2)])
+def test_a_score_is_between_nothing_and_a_hundred(plugin: str, wanted: DeviceRequest) -> None:
+    found = scores(plugin, wanted, 0, 500, 400, 1000)
+    assert all(0 <= each <= 100 for each in found), found

@@ -11,14 +11,13 @@ from tests.core.world import World, profile
 PLAIN = profile(["gang", "predicates"])
 
 
-def refused(members: int, minimum: int, *, cpu: int = 1000, room: int = 3000, **last: int) -> str:
-    """What a gang is told on a node with so much room; its last member may ask for something else."""
+def refused(members: int, minimum: int, *, cpu: int = 1000, room: int = 3000) -> str:
+    """What a gang is told on a node with so much room."""
     world = World()
     world.node("n", cpu=room)
     gang = world.gang("g", minimum=minimum)
     for index in range(members):
-        more = last if index == members - 1 else {}
-        world.task(f"g-{index}", gang=gang, **{"cpu": cpu, **more})
+        world.task(f"g-{index}", gang=gang, cpu=cpu)
     return world.run(PLAIN).refusal("g")
 
 

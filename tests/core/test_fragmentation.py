@@ -46,7 +46,7 @@ def test_the_measure_is_its_definition(columns: int, models: bool) -> None:
         target = Target(weights, numbers)
         free = rng.integers(0, 5, size=(4, columns)) * 250
         cpu = rng.integers(0, 5, size=columns) * 1000
-        model = rng.integers(0, 3, size=columns)
+        model = rng.integers(0, 3, size=columns, dtype=np.int32)
         found = target.fragmented(free, cpu, model)
         then = target.with_share(free, cpu, model, 250)
         for column in range(columns):

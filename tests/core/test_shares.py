@@ -76,3 +76,27 @@ def test_a_minimum_may_fill_a_queue_to_its_limit(plugin: str, minimum: int, admi
     world.task("t", gang="ns/g")
     world.run(profile(["gang", plugin, "predicates"], actions="enqueue"))
     assert (world.cluster.gangs["ns/g"].phase is Phase.INQUEUE) == admitted
+
+
+@pytest.mark.parametrize(("deserved", "evicted"), [({"cpu": 4000, "gpu": 0}, {"v"}), ({"cpu": 4000}, set())])
+def test_a_share_of_none_is_a_share(deserved: dict[str, int], evicted: set[str]) -> None:
+    """Who was given no GPU by name gives back those it has; of whom nothing was said keeps them."""
+    world = World()
+    world.node("n", more={"gpu": 1})
+    world.queue("q", deserved={"gpu": 1})
+    world.queue("other", deserved=deserved)
+    world.task("v", at="n", queue="other", more={"gpu": 1})
+    world.task("t", more={"gpu": 1})
+    assert world.run(profile(["gang", "capacity", "predicates"], actions="reclaim")).evicted == evicted
+
+
+def test_what_is_left_is_without_what_is_used_and_what_was_admitted() -> None:
+    world = World()
+    world.node("n", cpu=10_000)
+    world.task("there", at="n", cpu=2000)
+    world.gang("admitted", minimum_resources={"cpu": 3000})
+    world.gang("g", phase=Phase.PENDING, minimum_resources={"cpu": 9000})
+    world.task("t", gang="ns/g")
+    world.run(profile(["gang", "overcommit"], actions="enqueue"))
+    assert "needs at least 9 cpu" in world.refusal("g")
+    assert "5" in world.refusal("g").partition("9 cpu")[2], world.refusal("g")

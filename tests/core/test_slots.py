@@ -72,6 +72,9 @@ def test_the_api_s_word_counts_when_it_is_heard_first_and_not_later(world: World
     assert stands(world) == [(SLOT, State.RESERVED, "b")]
     listed(world)
     assert stands(world) == [(SLOT, State.RESERVED, "b")]
+    world.cluster.assign(world.cluster.tasks[SLOT], State.RESERVED, 0)
+    listed(world)
+    assert stands(world) == [(SLOT, State.RESERVED, "a")]
     world.cluster.release(world.cluster.tasks[SLOT])
     listed(world, state=State.RESERVED, node="b")
     assert stands(world) == [(SLOT, State.PENDING, "")]

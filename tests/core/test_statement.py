@@ -1,4 +1,4 @@
-"""Tentative changes: what each does to the model, what goes out when they are kept, and that undoing leaves no trace."""
+"""Tentative changes: what each does to the model, what goes out when kept, and that undoing leaves no trace."""
 
 from __future__ import annotations
 

@@ -344,12 +344,17 @@ def test_pods_say_how_far_apart_they_may_be(mode: str | None, tier: str | None, 
 def test_an_owner_that_has_not_been_seen_yet_is_asked_for() -> None:
     """Pods and their owners come by different watches: a pod may be known first."""
     controller, cache = PodGroupController(), Cache()
-    for resource in (PODS, PODGROUPS, REPLICASETS, NAMESPACES):
+    for resource in (PODS, PODGROUPS, NAMESPACES):
         cache.set_synced(resource)
     owner = OwnerReference("ReplicaSet", "web", "uid-web", "apps/v1", controller=True)
     metadata = Metadata("web-1", "default", "uid-1", "1", owner_references=[owner])
     cache.apply(PODS, Pod(metadata, spec=PodSpec(scheduler_name="volcano")))
     key = ("default", "owner/uid-web")
+    outcome = controller.reconcile(key, cache, 10.0)  # what is listed anyway is not asked for
+    assert outcome.changes == ()
+    assert outcome.again_at is not None
+    assert outcome.again_at > 10.0
+    cache.set_synced(REPLICASETS)
     assert controller.reconcile(key, cache, 0.0).changes == (Read(REPLICASETS, "default", "web", "uid-web"),)
     cache.bury("uid-web")
     create, _ = controller.reconcile(key, cache, 0.0).changes

@@ -1,4 +1,4 @@
-"""Plans on pods, and what they say of gangs and groups of gangs: who was bound half, for how long, and who keeps it."""
+"""Plans on pods, and what they say of gangs and groups of them: who was bound half, how long, and who keeps it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.core.decisions import Bind, Refuse
+from podium.core.decisions import Bind, Decision, Refuse
 from podium.core.model import Gang, State
 from podium.engine.recovery import (
     PATIENCE,
@@ -272,7 +272,7 @@ def test_what_is_kept_is_said_once_and_from_then_on_in_every_refusal(cast: Cast)
     other = cast.gang("other", RUNNING, PENDING)
     found = recovery(cast)
     gangs = cast.world.cluster.gangs
-    said = [Refuse("ns/g", NO), Refuse("ns/other", NO), Bind("ns/g-1", "n", "ns/g", 1)]
+    said: list[Decision] = [Refuse("ns/g", NO), Refuse("ns/other", NO), Bind("ns/g-1", "n", "ns/g", 1)]
     found.refused("ns/g", NO, 5.0)
     assert found.worded(said, gangs) is said
     refusal = found.keep(gang)

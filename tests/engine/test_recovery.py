@@ -73,12 +73,13 @@ def test_a_hiccup_of_the_server_in_the_middle_of_a_plan_costs_a_gang_nothing(
     assert stage.sent(Errand.EVICT) == stage.sent(Errand.MARK) == 0
 
 
-def test_time_alone_takes_nothing_away(stage: Stage) -> None:
-    """The server is away for longer than a half-bound gang may hold places that nobody can complete."""
+@pytest.mark.parametrize("error", [TransportError("away"), ApiError(429, "TooManyRequests", "slow down")], ids=str)
+def test_time_alone_takes_nothing_away(stage: Stage, error: Exception) -> None:
+    """The server is away, or busy, for longer than a half-bound gang may hold places that nobody can complete."""
     for number in range(2):
         stage.node(f"n{number}")
     gang(stage, "g", 10, OWNER)
-    stage.trouble = failing_after(stage, 4, 120.0, TransportError("away"))
+    stage.trouble = failing_after(stage, 4, 120.0, error)
     stage.settle(119)
     assert len(stage.placed) == 4
     stage.settle(40)

@@ -213,6 +213,10 @@ def test_a_success_ends_the_back_off() -> None:
     assert len(probe.asked) == 3
 
 
+# The name belongs to another object now.
+ANOTHER = ApiError(422, "Invalid", "", {"causes": [{"field": "spec"}, {"field": "metadata.uid"}]})
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [
@@ -220,6 +224,7 @@ def test_a_success_ends_the_back_off() -> None:
         (delete("x"), refused(404, "NotFound")),
         (delete("x"), refused(409, "Conflict")),
         (Patch(PODS, "ns", "x", {}), refused(404, "NotFound")),
+        (Patch(PODS, "ns", "x", {}, uid="u"), ANOTHER),
     ],
 )
 def test_what_is_so_already_counts_as_done_and_is_looked_at_again(change: Change, error: ApiError) -> None:
@@ -233,6 +238,50 @@ def test_what_is_so_already_counts_as_done_and_is_looked_at_again(change: Change
     assert names([following]) == ["after"]
     manager.done(following, None, None, 0.0)
     assert manager.next_wake(0.0) == pytest.approx(0.1), "the cache does not show it yet"
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (create("x"), refused(404, "NotFound")),
+        (Delete(PODS, "ns", "x"), refused(409, "Conflict")),
+        (Patch(PODS, "ns", "x", {}), ANOTHER),  # it did not say whom it is about
+        (Patch(PODS, "ns", "x", {}, uid="u"), ApiError(422, "Invalid", "", {"causes": [{"field": "spec"}]})),
+        (Patch(PODS, "ns", "x", {}, uid="u"), ApiError(422, "Invalid", "")),
+        (Patch(PODS, "ns", "x", {}), refused(409, "AlreadyExists")),
+        (delete("x"), TransportError("NotFound")),
+    ],
+)
+def test_what_is_not_so_is_a_failure(change: Change, error: Exception) -> None:
+    probe = Probe()
+    probe.answer = once(change, create("after", CONFIGMAPS))
+    manager = manager_of(probe)
+    manager.observe(PODS, obj("a"))
+    (ticket,) = manager.run(0.0)
+    manager.done(ticket, None, error, 0.0)
+    assert manager.run(0.0) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "logged"),
+    [
+        (refused(409, "Conflict"), False),
+        (ApiError(403, "Forbidden", "", {"causes": [{"reason": "NamespaceTerminating"}]}), False),
+        (ApiError(403, "Forbidden", "", {"causes": [{"reason": "Other"}]}), True),
+        (refused(422, "Invalid"), True),
+    ],
+)
+def test_refusals_that_come_with_the_job_are_not_logged(
+    error: ApiError, logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    probe = Probe()
+    probe.answer = once(Patch(PODS, "ns", "x", {}))
+    manager = manager_of(probe)
+    manager.observe(PODS, obj("a"))
+    (ticket,) = manager.run(0.0)
+    manager.done(ticket, None, error, 0.0)
+    assert bool(caplog.records) == logged
 
 
 def test_a_create_in_a_missing_namespace_is_a_failure() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import ClassVar
 
 import pytest
 
@@ -15,13 +16,15 @@ from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape, node_document
 from podium.errors import ApiError, TransportError
 from podium.kube.cache import Cache, Key, key_of
+from podium.kube.changes import Delete
 from podium.kube.client import Client
-from podium.kube.controller import NOTHING, Mapper, Outcome
+from podium.kube.controller import NOTHING, Mapper, Outcome, Ticket
 from podium.kube.driver import Driver
 from podium.kube.machine import Machine, Together
 from podium.kube.manager import Manager
 from podium.kube.resources import CONFIGMAPS, CUSTOMRESOURCEDEFINITIONS, NODES, PODS, Resource
 from podium.kube.transport import Request, Response, Stream
+from podium.kube.wire import Object
 from tests.embedded.server import Document, Server, config_map, pod
 from tests.embedded.world import scheduler
 
@@ -314,3 +317,29 @@ async def test_a_drained_driver_finishes_what_is_under_way(cluster: Cluster) -> 
         before = await cluster.client.list(PODS, "default")
         await asyncio.sleep(0.1)
         assert await cluster.client.list(PODS, "default") == before
+
+
+async def test_what_a_delete_is_answered_with(cluster: Cluster) -> None:
+    """An object that something holds is still there; one that is gone is none."""
+    answers: list[tuple[str, str]] = []
+
+    class Deleting(Manager):
+        def done(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None:
+            answers.append((ticket.key[1], result.name if result is not None else ""))
+            super().done(ticket, result, error, now)
+
+    class Remover:
+        name = "remover"
+        watches: ClassVar[Mapping[Resource, Mapper]] = {CONFIGMAPS: lambda obj, cache: (key_of(obj),)}
+
+        def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
+            found = cache.get(CONFIGMAPS, *key)
+            if found is None or found.metadata.deletion_timestamp or not found.name.startswith("x-"):
+                return NOTHING
+            return Outcome((Delete(CONFIGMAPS, key[0], key[1], uid=found.uid),))
+
+    await cluster.client.create(CONFIGMAPS, "default", config_map("x-held", finalizers=["example.com/hold"]))
+    await cluster.client.create(CONFIGMAPS, "default", config_map("x-gone"))
+    async with cluster.driven(Deleting([Remover()])) as driver:
+        await driver.idle()
+    assert sorted(answers) == [("x-gone", ""), ("x-held", "x-held")]

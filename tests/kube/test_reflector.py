@@ -8,7 +8,8 @@ import pytest
 
 from podium.errors import ApiError, TransportError
 from podium.kube.deltas import Added, Deleted, Modified, Undecodable
-from podium.kube.reflector import Ask, Follow, Pause, Reflector
+from podium.kube.list_watch import Reader
+from podium.kube.reflector import HOPES, Ask, Follow, Pause, Reflector
 from podium.kube.resources import NODES, PODS
 from podium.kube.transport import Request
 from podium.kube.wire import Node, Pod
@@ -355,6 +356,20 @@ def test_watches_that_end_at_once_are_not_a_hot_loop(lines: int) -> None:
     assert watches <= 12
 
 
+def test_a_watch_that_ends_at_once_is_a_failure_if_it_said_nothing() -> None:
+    reflector, _ = following()
+    reflector.closed(None, 0.5)
+    assert reflector.counters.errors == 1
+    reflector, _ = following()
+    reflector.line(bookmark_line(100), 0.5)
+    reflector.closed(None, 0.5)
+    assert reflector.counters.errors == 0
+    reflector, _ = following()
+    reflector.line(bookmark_line(100), 0.5)
+    reflector.closed(TransportError("reset"), 300.0)
+    assert reflector.counters.errors == 1
+
+
 def test_a_refused_watch_with_a_hint_waits_as_long_as_told() -> None:
     reflector, _ = following()
     for _ in range(10):
@@ -401,6 +416,28 @@ def test_an_absent_kind_is_empty_and_synced_and_asked_for_again() -> None:
     assert not reflector.absent
     assert reflector.trouble == ""
     assert reflector.counters.errors == 0
+
+
+def test_after_a_poke_it_looks_every_second_for_a_while() -> None:
+    reflector = Reflector(PODS, Pod)
+    reflector.page(404, b"", 0.0)
+    reflector.poke()
+    pauses = []
+    for _ in range(HOPES + 2):
+        asked(reflector, 100.0)
+        reflector.page(404, b"", 100.0)
+        pauses.append(paused(reflector, 100.0))
+        reflector._wake_at = 100.0
+    assert pauses == [1.0] * HOPES + [30.0] * 2
+
+
+def test_an_error_without_a_code_is_a_failure_of_the_server() -> None:
+    reflector, _ = following()
+    reflector.line(encoded({"type": "ERROR", "object": {"kind": "Status", "message": "broken"}}), 0.0)
+    assert reflector.counters.errors == 1
+    event = Reader(Pod).event(encoded({"type": "ERROR", "object": {"kind": "Status", "message": "broken"}}))
+    assert isinstance(event, ApiError)
+    assert event.code == 500
 
 
 def test_a_poke_looks_again_at_once() -> None:

@@ -160,3 +160,14 @@ def test_what_went_while_it_was_told_anew_is_not_told(machine: Restarting) -> No
         machine.forget(CONFIGMAPS, thing(f"c{number}"))
     advance(machine, FIRST_PAUSE)
     assert Brittle.made[1].known == {}
+
+
+def test_what_it_watches_stays_while_nothing_runs(machine: Restarting, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.resources == {CONFIGMAPS}
+    Brittle.made[0].broken = "run"
+    machine.run(0.0, 2)
+    monkeypatch.setattr(Brittle, "resources", property(lambda self: set()))
+    assert machine.resources == {CONFIGMAPS}, "what a broken one says does not count"
+    advance(machine, 0.0)
+    advance(machine, 1000.0)
+    assert machine.resources == set()

@@ -1,4 +1,4 @@
-"""Are the tests any good?  Small mistakes are put into the code, one at a time, and its room's tests have to notice.
+"""Are the tests any good?  Small mistakes are put into the code, one at a time; the room's tests have to notice.
 
     changes.py      the mistakes: what can be changed in a module, by its syntax tree
     covering.py     which tests call which function, so that a mistake costs seconds and not the whole room

@@ -1,9 +1,9 @@
 """Small changes of behaviour in a module, by its syntax tree.
 
-Each is what somebody might have written by mistake: a comparison that is off at its boundary, a sum that should be a
-difference, one more or one less, a condition the other way round, a line that is missing, an answer that is lost.
-Only what stands in functions is changed.  Assertions keep their place: what they say may be wrong, but one that
-narrows a type is missed by nobody.
+Each is what somebody might have written by mistake: a comparison that is off at its boundary, a sum that should be
+a difference, one more or one less, a condition the other way round, a line that is missing, an answer that is
+lost.  Only what stands in functions is changed.  Assertions keep their place: what they say may be wrong, but one
+that narrows a type is missed by nobody.  Nor is `strict` of a `zip`.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _in_statement(block: list[ast.stmt], index: int, function: int) -> Iterator[
 
 def _in_expression(root: ast.AST) -> Iterator[tuple[Callable[[], None], int]]:
     """How an expression may be changed, each with its line."""
-    for node in ast.walk(root):
+    for node in _walk(root):
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Compare):
             for index, op in enumerate(node.ops):
@@ -167,6 +167,14 @@ def _in_expression(root: ast.AST) -> Iterator[tuple[Callable[[], None], int]]:
                 negated = ast.UnaryOp(ast.Not(), test)
                 put = lambda ifs=node.ifs, index=index, negated=negated: ifs.__setitem__(index, negated)  # noqa: E731
                 yield put, test.lineno
+
+
+def _walk(root: ast.AST) -> Iterator[ast.AST]:
+    """All of an expression but what only asserts: that two sequences are of one length."""
+    if not (isinstance(root, ast.keyword) and root.arg == "strict"):
+        yield root
+        for child in ast.iter_child_nodes(root):
+            yield from _walk(child)
 
 
 def _setting(node: ast.AST, field: str, value: object) -> Callable[[], None]:

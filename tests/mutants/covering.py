@@ -1,7 +1,7 @@
 """Which tests call which function, and how long each takes.
 
-A mistake in a function is looked for by the tests that call it, the quickest first.  What was found out about a file
-of tests is kept until it, or the room's code, is another one.
+A mistake in a function is looked for by the tests that call it, the quickest first.  What was found out about a
+file of tests is kept until it, or the room's code, is another one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Covered(msgspec.Struct):
 
 
 class Cover(msgspec.Struct):
-    """All tests of a room that pass, in the order in which they are run, and what is called when their modules are loaded."""
+    """All tests of a room that pass, in the order of their runs, and what is called when they are loaded."""
 
     tests: list[Covered]
     loading: set[str]
@@ -146,7 +146,7 @@ def cover_of(
     files: Sequence[Path], sources: Sequence[Path], in_process: Callable[[Callable[[], None]], None]
 ) -> Cover:
     """What some files of tests cover of some modules; those that are new are run, each in a process of its own."""
-    every = _digest([*sources, Path(__file__)])
+    every = _digest(sources)
     covers = []
     for file in files:
         helpers = [each for each in file.parent.glob("*.py") if not each.name.startswith("test_")]

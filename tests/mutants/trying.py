@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -42,7 +43,7 @@ def put_in(mutant: Mutant) -> None:
             return plain(self, fullname)
         return compiled(Path(target).read_text(), mutant.number, target)
 
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
 
 
 class Chosen:
@@ -125,7 +126,5 @@ def _fork(work: Callable[[], int]) -> int:
 
 
 def _end(group: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

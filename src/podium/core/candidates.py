@@ -265,7 +265,7 @@ class _Stream:
     """Rows best first, sorted only as far as somebody looks."""
 
     def __init__(self, scores: Scores, ranks: Index, count: int) -> None:
-        self._scores = scores
+        self._scores = scores.copy()  # who asks strikes rows out: those that follow must not move up for that
         self._ranks = ranks
         self._size = max(64, count)
         self._place = 0

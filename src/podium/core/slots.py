@@ -14,7 +14,7 @@ runs it knows better than what it has written: the API's word on a slot counts w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -50,7 +50,7 @@ class Slots:
         self._tasks: dict[str, Task] = {}
         self._listed: set[str] = set()  # those that owners list
 
-    def __iter__(self) -> Iterable[str]:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._tasks)
 
     def __len__(self) -> int:

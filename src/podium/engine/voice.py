@@ -112,8 +112,6 @@ class Voice:
                     concerned[decision.gang] = None
                     phases.add(decision.gang)
                 case Bind():
-                    if self._told:
-                        self._take_back(cluster.tasks[decision.task])
                     concerned[decision.gang] = None
                     if self._told:
                         self._take_back(cluster.tasks[decision.task])
