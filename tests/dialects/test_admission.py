@@ -10,6 +10,7 @@ import pytest
 from podium.cli.families import hooks, objects
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.embedded.bootstrap import install
+from podium.embedded.store import Record
 from podium.kube.resources import NAMESPACES, PODS
 from tests.embedded.server import Document, Server
 
@@ -304,3 +305,43 @@ def test_groups_that_are_right(server: Server) -> None:
     assert made["spec"]["queue"] == "default"
     assert made["spec"]["networkTopology"] == {"mode": "hard", "highestTierName": "rack"}
     assert made["spec"]["subGroupPolicy"][0]["subGroupSize"] == 1
+
+
+def test_a_write_reads_no_queue_that_it_does_not_concern(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each queue is read once when it was written, however many writes look at the tree."""
+    read = [0]
+
+    def counted(record: Record) -> Document:
+        read[0] += 1
+        return original(record)
+
+    original = Record.document
+    monkeypatch.setattr(Record, "document", counted)
+    costs = []
+    for size in (20, 40):
+        read[0] = 0
+        for number in range(size):
+            name = f"q{size}-{number}"
+            server.create(QUEUES, queue(name, weight=1))
+            server.ok("PUT", QUEUES.path("", name), changed(server, name, parent="root"))
+            server.ok("DELETE", QUEUES.path("", name))
+        costs.append(read[0])
+    assert costs[1] <= 2.2 * costs[0]
+
+
+def test_who_is_below_follows_every_write(server: Server) -> None:
+    """Moved, deleted, made again: what a queue's neighbours are is what is stored now."""
+    for name, parent in (("a", "root"), ("b", "root"), ("leaf", "a")):
+        server.create(QUEUES, queue(name, parent=parent))
+    assert "queue a has queues below it: leaf" in server.no("DELETE", QUEUES.path("", "a"))["message"]
+    server.ok("PUT", QUEUES.path("", "leaf"), changed(server, "leaf", parent="b"))
+    server.ok("DELETE", QUEUES.path("", "a"))
+    assert "queue b has queues below it: leaf" in server.no("DELETE", QUEUES.path("", "b"))["message"]
+    server.ok("DELETE", QUEUES.path("", "leaf"))
+    server.ok("DELETE", QUEUES.path("", "b"))
+    steps = {"volcano.sh/hierarchy": "root/x/y", "volcano.sh/hierarchy-weights": "1/1/1"}
+    server.create(QUEUES, queue("deep", annotations=steps))
+    above = {"volcano.sh/hierarchy": "root/x", "volcano.sh/hierarchy-weights": "1/1"}
+    assert "queue deep is below it, at root/x/y" in refused(server, queue("flat", annotations=above))
+    server.ok("DELETE", QUEUES.path("", "deep"))
+    server.create(QUEUES, queue("flat", annotations=above))

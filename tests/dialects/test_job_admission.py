@@ -14,6 +14,7 @@ from podium.dialects.volcano.job_defaults import fill_job
 from podium.dialects.volcano.job_names import JOBS
 from podium.dialects.volcano.names import COMMANDS, QUEUES
 from podium.errors import ApiError
+from podium.kube.admission import Facet, having
 from podium.kube.changes import Delete, request_of
 from podium.kube.resources import PODS, Resource
 from tests.dialects.job_stage import job_document, task, template
@@ -212,6 +213,9 @@ class Around:
 
     def all(self, resource: Resource) -> list[Document]:
         return self._world.objects(resource)
+
+    def having(self, resource: Resource, facet: Facet, value: str) -> list[Document]:
+        return having(self.all(resource), facet, value)
 
 
 @pytest.fixture(scope="module")

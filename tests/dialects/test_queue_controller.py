@@ -21,7 +21,8 @@ from podium.dialects.volcano.types import (
 from podium.kube.cache import Cache
 from podium.kube.changes import Create, Delete, Patch
 from podium.kube.controller import Outcome
-from podium.kube.wire import Metadata, OwnerReference
+from podium.kube.resources import Resource
+from podium.kube.wire import Metadata, Object, OwnerReference
 
 _versions = itertools.count(1)
 
@@ -189,3 +190,24 @@ def test_queues_that_must_be_there_come_back() -> None:
     assert isinstance(change, Create)
     assert change.document["metadata"]["name"] == "default"
     assert story.look("mine").changes == ()
+
+
+def test_a_queue_costs_the_same_among_many_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither what becomes of it nor whom its change concerns is looked for among all queues and groups."""
+
+    def searched(cache: Cache, resource: Resource) -> list[Object]:
+        raise AssertionError(f"all {resource.plural} are looked at")
+
+    monkeypatch.setattr(Cache, "all", searched)
+    story = Story()
+    for number in range(30):
+        story.queue(f"q{number}", state="Open", parent="q0" if number % 3 else "root")
+        story.group(f"g{number}", f"q{number % 5}", "Running")
+    story.command("CloseQueue", "q4")
+    outcome = story.look("q4")
+    assert [type(each) for each in outcome.changes] == [Delete, Patch]
+    assert outcome.changes[1].patch["status"] == {"state": "Closing", "running": 6}  # type: ignore[union-attr]
+    parent = story.cache.find(QUEUES, Queue, ("", "q0"))
+    assert parent is not None
+    concerned = list(story.controller.watches[QUEUES](parent, story.cache))
+    assert concerned == [("", "q0"), *(("", f"q{number}") for number in range(30) if number % 3)]

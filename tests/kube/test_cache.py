@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+from collections.abc import Iterable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.kube.cache import Cache
+from podium.kube.cache import Cache, key_of
 from podium.kube.resources import PERSISTENTVOLUMES, PODS
 from podium.kube.selectors import EVERYTHING, NOTHING, parse_labels
 from podium.kube.wire import (
     ClaimSource,
     Metadata,
+    Object,
     ObjectReference,
     OwnerReference,
     PersistentVolume,
@@ -142,3 +147,26 @@ def test_what_is_told_twice_is_kept_as_it_was_told_last() -> None:
     assert cache.knows(PODS, watched)
     assert cache.apply(PODS, watched) is watched
     assert cache.get(PODS, "one", "a") is watched
+
+
+def team_of(obj: Object) -> Iterable[str]:
+    return [(obj.metadata.labels or {}).get("team", "")]
+
+
+def test_what_is_asked_for_by_a_facet_is_what_a_search_would_find() -> None:
+    """Before and after the index is made, through changes and deletions, in the order of arrival."""
+    dice, cache, version = random.Random(7), Cache(), itertools.count(1)
+    for step in range(400):
+        name, team = f"p{dice.randrange(12)}", dice.choice("abc")
+        if dice.random() < 0.2:
+            cache.remove(PODS, ("one", name))
+        else:
+            meta = Metadata(name, "one", resource_version=str(next(version)), labels={"team": team})
+            cache.apply(PODS, Pod(metadata=meta))
+        if step > 20:
+            asked = list(cache.having(PODS, team_of, team))
+            assert sorted(asked, key=key_of) == sorted(
+                (each for each in cache.all(PODS) if team in team_of(each)), key=key_of
+            )
+    cache.drop(PODS)
+    assert not any(list(cache.having(PODS, team_of, team)) for team in "abc")

@@ -89,6 +89,11 @@ def _number(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
     return None if fine else "want a number"
 
 
+def _numbers(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
+    fine = isinstance(answer, tuple) and all(_number(each, arguments, nodes) is None for each in answer)
+    return None if fine else "want a tuple of numbers"
+
+
 def _finite(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
     fine = isinstance(answer, int | float | np.number) and np.isfinite(answer)
     return None if fine else "want a finite number"
@@ -180,6 +185,7 @@ def _causes(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
 CHECKS: dict[str, Check] = {
     **dict.fromkeys(("job_valid", "admission_refusal", "allocatable", "pre_predicate", "predicate"), _refusal),
     **dict.fromkeys(("namespace_order", "queue_order", "victim_queue_order", "job_order", "job_key"), _number),
+    "queue_key": _numbers,
     **dict.fromkeys(("sub_job_order", "task_order", "task_key"), _number),
     **dict.fromkeys(("job_enqueueable", "job_pipelined", "sub_job_pipelined"), _vote),
     **dict.fromkeys(("overused", "preemptive", "job_ready", "job_starving", "sub_job_ready", "applies"), _truth),

@@ -66,6 +66,7 @@ HOOKS: dict[str, Hook] = {
         Hook("job_enqueued", Rule.TOLD, "enableJobEnqueued", "enqueue"),
         Hook("namespace_order", Rule.FIRST, "enableNamespaceOrder", "allocate"),
         Hook("queue_order", Rule.FIRST, "enableQueueOrder", "enqueue, allocate, reclaim, gangreclaim"),
+        Hook("queue_key", Rule.FIRST, "enableQueueOrder", "enqueue, allocate, reclaim, gangreclaim"),
         Hook("victim_queue_order", Rule.FIRST, asked_by="reclaim, gangreclaim"),
         Hook("job_order", Rule.FIRST, "enableJobOrder", _MAIN),
         Hook("job_key", Rule.FIRST, "enableJobOrder", _MAIN),

@@ -120,10 +120,21 @@ class Panel:
         return sorted(tasks, key=self.task_key)
 
     @property
+    def queue_key(self) -> Callable[[Queue], Any] | None:
+        """The order of queues as a sort key, where all plugins give one."""
+        orders = self._all("queue_order")
+        if not all(_gives_key(plugin, "queue_order", "queue_key") for plugin in orders):
+            return None
+        return self._key(
+            lambda queue: (*[plugin.queue_key(queue) for plugin in orders], queue.created, queue.id),
+            lambda queue: (*[() for _ in orders], queue.created, queue.id),
+        )
+
+    @property
     def job_key(self) -> Callable[[Gang], Any]:
         """The order of gangs as a sort key: of values where all plugins give them, else by comparing pairs."""
         orders = self._all("job_order")
-        if not all(plugin.has("job_key") for plugin in orders):
+        if not all(_gives_key(plugin, "job_order", "job_key") for plugin in orders):
             return cmp_to_key(_signed(self.job_compare))
         return self._key(
             lambda gang: (*[plugin.job_key(gang) for plugin in orders], gang.created, gang.id),
@@ -134,7 +145,7 @@ class Panel:
     def task_key(self) -> Callable[[Task], Any]:
         """The same for tasks."""
         orders = self._all("task_order")
-        if not all(plugin.has("task_key") for plugin in orders):
+        if not all(_gives_key(plugin, "task_order", "task_key") for plugin in orders):
             return cmp_to_key(_signed(self.task_compare))
         return self._key(
             lambda task: (*[plugin.task_key(task) for plugin in orders], *_plain_order(task)),
@@ -287,6 +298,13 @@ class Panel:
     def node_hooks(self, hook: str, task: Task) -> list[Plugin]:
         """The plugins whose node hook concerns a kind of tasks."""
         return [plugin for plugin in self._all(hook) if plugin.applies(hook, task)]
+
+
+def _gives_key(plugin: Plugin, order: str, key: str) -> bool:
+    """Whether a plugin gives an order as a key as well.  A key that is older than the order is that of another."""
+    line = type(plugin).__mro__
+    of_order, of_key = (next(each for each in line if hook in vars(each)) for hook in (order, key))
+    return plugin.has(key) and issubclass(of_key, of_order)
 
 
 def _plain_order(task: Task) -> tuple[int, float, str, str]:

@@ -134,6 +134,13 @@ class Plugin:
         """Which queue is served next; among equals the older one.  Asked anew after each gang."""
         return 0
 
+    def queue_key(self, queue: Queue) -> tuple[float, ...]:
+        """`queue_order` as numbers, smaller first, for those who can: it spares comparing all queues each time.
+
+        They may only change when something of the queue itself is placed or loses its place.
+        """
+        raise AssertionError("only called when overridden")
+
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> float:
         """Whose tasks go first for the sake of `preemptor`; without an opinion those of the queue served last."""
         return 0

@@ -59,6 +59,7 @@ class Session(Panel):
         self.held: list[Statement] = []  # gangs that are whole once others have left: kept until the end
         self.promised: list[Task] = []  # tasks that were told a place which others are leaving
         self.keep_answers = True  # what a hook said of a node stands until the node changes
+        self.moves: list[str] = []  # the queues of what has been placed or lost its place, in order
         self.tick = 0  # moves with every change of a row
         self.stamps: NDArray[np.int64] = np.zeros(cluster.nodes.count, dtype=np.int64)  # the tick of each row
         self._arguments = arguments or {}
@@ -188,6 +189,7 @@ class Session(Panel):
     def tell_allocated(self, placed: Placed) -> None:
         """Everybody is told before a failure counts: what is undone then is undone by everybody."""
         failed: Exception | None = None
+        self.moves.append(placed.gang.queue)
         for plugin in self._listeners:
             try:
                 plugin.on_allocate(placed)
@@ -198,6 +200,7 @@ class Session(Panel):
 
     def tell_deallocated(self, placed: Placed) -> None:
         """Nobody can keep a place from being given back."""
+        self.moves.append(placed.gang.queue)
         for plugin in self._forgetters:
             try:
                 plugin.on_deallocate(placed)

@@ -11,12 +11,14 @@ from typing import Any
 
 from podium.embedded.conversion import to_served
 from podium.embedded.registry import Kind, Registry
-from podium.embedded.store import Record, Store
+from podium.embedded.store import Bucket, Record, Store
 from podium.errors import ApiError
 from podium.kube import resources as r
 from podium.kube import status
-from podium.kube.admission import Hook
+from podium.kube.admission import Facet, Hook
+from podium.kube.cache import Key
 from podium.kube.fields import FieldError
+from podium.kube.index import Index
 from podium.kube.resources import Resource
 from podium.schema import values
 from podium.schema.pod_defaults import add_default_tolerations
@@ -32,27 +34,70 @@ class _Stored:
     def __init__(self, store: Store, registry: Registry) -> None:
         self._store = store
         self._registry = registry
-        # What was read of all objects of a resource, by version: most are the same the next time.
-        self._read: dict[Resource, dict[int, Document]] = {}
+        self._followed: dict[Resource, _Followed] = {}
 
     def get(self, resource: Resource, namespace: str, name: str) -> Document | None:
         kind = self._kind(resource)
         record = self._store.get(kind.storage, namespace, name) if kind is not None else None
         return to_served(kind, record.document()) if kind is not None and record is not None else None
 
-    def all(self, resource: Resource) -> Iterator[Document]:
+    def all(self, resource: Resource) -> Iterable[Document]:
         kind = self._kind(resource)
-        if kind is None:
-            return
-        known, found = self._read.get(resource, {}), dict[int, Document]()
-        for record in self._store.scan(kind.storage):
-            document = known.get(record.version)
-            found[record.version] = to_served(kind, record.document()) if document is None else document
-        self._read[resource] = found
-        yield from found.values()
+        return self._follow(kind).all() if kind is not None else ()
+
+    def having(self, resource: Resource, facet: Facet, value: str) -> Iterable[Document]:
+        kind = self._kind(resource)
+        return self._follow(kind).having(facet, value) if kind is not None else ()
+
+    def _follow(self, kind: Kind) -> _Followed:
+        """The documents of a kind as they are now."""
+        bucket = self._store.bucket(kind.storage)
+        followed = self._followed.get(kind.resource)
+        if followed is None or not followed.catch_up(kind, bucket):
+            followed = self._followed[kind.resource] = _Followed(kind, bucket)
+        return followed
 
     def _kind(self, resource: Resource) -> Kind | None:
         return self._registry.find(resource.group, resource.version, resource.plural)
+
+
+class _Followed:
+    """The documents of one kind, read once, and again when they are written."""
+
+    def __init__(self, kind: Kind, bucket: Bucket) -> None:
+        self._kind = kind
+        self._bucket = bucket
+        self._position = bucket.end
+        self._documents = {key: to_served(kind, record.document()) for key, record in bucket.objects.items()}
+        self._indexes: dict[Facet, Index[Key, Document]] = {}
+
+    def catch_up(self, kind: Kind, bucket: Bucket) -> bool:
+        """Takes in what has been written since; False when that is not known, or is served in another form now."""
+        if kind is not self._kind or bucket is not self._bucket or self._position < bucket.trimmed:
+            return False
+        latest = {write.new.key: write for write in bucket.history[self._position - bucket.trimmed :]}
+        self._position = bucket.end
+        for key, write in latest.items():
+            if write.deleted:
+                self._documents.pop(key, None)
+                for index in self._indexes.values():
+                    index.drop(key)
+            else:
+                document = self._documents[key] = to_served(kind, write.new.document())
+                for index in self._indexes.values():
+                    index.put(key, document)
+        return True
+
+    def all(self) -> Iterator[Document]:
+        return (self._documents[key] for key in sorted(self._documents))
+
+    def having(self, facet: Facet, value: str) -> Iterator[Document]:
+        index = self._indexes.get(facet)
+        if index is None:
+            index = self._indexes[facet] = Index(facet)
+            for key, document in self._documents.items():
+                index.put(key, document)
+        return (self._documents[key] for key in sorted(index.keys(value)))
 
 
 class Admission:

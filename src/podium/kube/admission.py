@@ -17,12 +17,28 @@ from podium.kube.resources import Resource
 Document = dict[str, Any]
 
 
+Facet = Callable[[Document], Iterable[str]]  # what is said of a document, by which it can be asked for
+
+
 class Surroundings(Protocol):
-    """What else is stored, as whole documents.  They are the caller's own: nobody may change them."""
+    """What else is stored, as whole documents.  They are the caller's own: nobody may change them.
+
+    A write must not cost more because there is much else: those who want a few of many ask for them by `having`.
+    """
 
     def get(self, resource: Resource, namespace: str, name: str) -> Document | None: ...
 
     def all(self, resource: Resource) -> Iterable[Document]: ...
+
+    def having(self, resource: Resource, facet: Facet, value: str) -> Iterable[Document]:
+        """Those of which a function says this value, by name.  It is known by its identity: not a lambda."""
+        ...
+
+
+def having(documents: Iterable[Document], facet: Facet, value: str) -> list[Document]:
+    """The same for whoever has a list only."""
+    found = [each for each in documents if value in facet(each)]
+    return sorted(found, key=lambda each: (each["metadata"].get("namespace", ""), each["metadata"]["name"]))
 
 
 class Hook(msgspec.Struct, frozen=True):

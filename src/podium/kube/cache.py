@@ -6,23 +6,26 @@ case it cannot see: an answer that arrives after the watch has told that the obj
 remembers, for a while, the UIDs of what it has buried.
 
 The index by labels is made for a namespace when somebody first selects in it, and kept from then on: a namespace
-of 50,000 pods that no Service and no budget selects pays nothing for it.
+of 50,000 pods that no Service and no budget selects pays nothing for it.  So is one that a controller brings along
+for its own kinds (`having`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
+from podium.kube.index import Index
 from podium.kube.quantity import QuantityError, parse_units
 from podium.kube.resources import PERSISTENTVOLUMES, PODS, Resource
 from podium.kube.selectors import LabelMatch
 from podium.kube.wire import Object, PersistentVolume, PersistentVolumeClaim, Pod
 
 Key = tuple[str, str]  # namespace ("" for cluster-scoped), name
+Facet = Callable[[Object], Iterable[str]]  # what is said of an object, by which it can be asked for
 
 T = TypeVar("T", bound=Object)
 
@@ -53,6 +56,7 @@ class Cache:
         self._waiting: dict[str | None, set[Key]] = {}  # claims without a volume, by class
         self._promised: dict[Key, set[Key]] = {}
         self._by_label: dict[tuple[Resource, str], dict[tuple[str, str], set[Key]]] = {}
+        self._facets: dict[Resource, dict[Facet, Index[Key, Object]]] = {}
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._synced: set[Resource] = set()
         self._buried: OrderedDict[str, None] = OrderedDict()
@@ -75,6 +79,8 @@ class Cache:
             self._unindex(resource, key, old)
         objects[key] = obj
         self._index(resource, key, obj)
+        for index in self._facets.get(resource, {}).values():
+            index.put(key, obj)
         return old
 
     def knows(self, resource: Resource, obj: Object) -> bool:
@@ -87,6 +93,8 @@ class Cache:
         old = self._objects.get(resource, {}).pop(key, None)
         if old is not None:
             self._unindex(resource, key, old)
+            for index in self._facets.get(resource, {}).values():
+                index.drop(key)
             _remember(self._vacated, (resource, key))
         return old
 
@@ -128,6 +136,17 @@ class Cache:
 
     def all(self, resource: Resource) -> Iterable[Object]:
         return self._objects.get(resource, {}).values()
+
+    def having(self, resource: Resource, facet: Facet, value: str) -> Iterator[Object]:
+        """Objects of which a function says this value.  The function is known by its identity: not a lambda."""
+        facets = self._facets.setdefault(resource, {})
+        objects = self._objects.get(resource, {})
+        index = facets.get(facet)
+        if index is None:
+            index = facets[facet] = Index(facet)
+            for key, obj in objects.items():
+                index.put(key, obj)
+        return (objects[key] for key in index.keys(value))
 
     def count(self, resource: Resource) -> int:
         return len(self._objects.get(resource, ()))

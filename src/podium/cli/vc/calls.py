@@ -13,6 +13,7 @@ from podium.dialects.volcano.admission import keep_queue
 from podium.dialects.volcano.job_names import JOB_NAME, JOB_QUEUE, JOBS
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUE_NAME, QUEUES
 from podium.errors import UsageError
+from podium.kube.admission import Facet, having
 from podium.kube.client import Client
 from podium.kube.resources import EVENTS, PODS, Resource
 from podium.kube.status import error_from_body, forbidden
@@ -84,6 +85,9 @@ class _Listed:
 
     def all(self, resource: Resource) -> list[Document]:
         return self._objects[resource]
+
+    def having(self, resource: Resource, facet: Facet, value: str) -> list[Document]:
+        return having(self._objects[resource], facet, value)
 
 
 async def queues_and_groups(client: Client, name: str = "") -> tuple[list[Document], list[Document]]:

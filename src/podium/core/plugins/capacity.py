@@ -52,6 +52,10 @@ class Capacity(Plugin):
         super().__init__(arguments, hierarchy=hierarchy)
         self._levels = max(0, arguments.integer("ancestorReclaimLevel")) if hierarchy else 0
 
+    def has(self, hook: str) -> bool:
+        # In a tree what others hold moves a queue as well.
+        return super().has(hook) and not (self.hierarchy and hook == "queue_key")
+
     def on_session_open(self, session: Session) -> None:
         self._session = session
         self._names = session.cluster.dimensions.names
@@ -129,6 +133,10 @@ class Capacity(Plugin):
         if self._tree.leaf(left.id) != self._tree.leaf(right.id):
             return -1 if self._tree.leaf(left.id) else 1
         return self._compare(*self._tree.parting(left.id, right.id))
+
+    def queue_key(self, queue: Queue) -> tuple[float, ...]:
+        quota = self._quotas[queue.id]
+        return -queue.priority, self._ledger.share(queue.id, quota.share), -quota.deserves
 
     def _compare(self, left: str, right: str) -> float:
         """By share; among equals a queue that deserves something goes before one that lives on what is left."""

@@ -78,6 +78,9 @@ class Proportion(Plugin):
     def queue_order(self, left: Queue, right: Queue) -> float:
         return (right.priority - left.priority) or (self._share(left) - self._share(right))
 
+    def queue_key(self, queue: Queue) -> tuple[float, ...]:
+        return -queue.priority, self._share(queue)
+
     def overused(self, queue: Queue) -> bool:
         enough = self._deserved[queue.id] <= self._ledger.queues[queue.id] + TOLERANCE
         enough[PODS] = True  # there are more places for pods than anything else: they would never be used up

@@ -8,7 +8,7 @@ on none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -29,7 +29,7 @@ from podium.dialects.volcano.names import (
 )
 from podium.dialects.volcano.types import Queue
 from podium.kube import fields
-from podium.kube.admission import Hook, Surroundings
+from podium.kube.admission import Facet, Hook, Surroundings
 from podium.kube.fields import FieldError
 from podium.kube.resources import NAMESPACES, PODS
 
@@ -128,21 +128,38 @@ def keep_queue(document: Document, around: Surroundings) -> str | None:
     name = document["metadata"]["name"]
     if name in (DEFAULT_QUEUE, ROOT_QUEUE):
         return f"queue {name} is always there"
-    children = sorted(
-        each["metadata"]["name"] for each in around.all(QUEUES) if (each.get("spec") or {}).get("parent") == name
-    )
+    children = [each["metadata"]["name"] for each in around.having(QUEUES, parent_of, name)]
     if children:
         return f"queue {name} has queues below it: {', '.join(children)}"
     groups = sorted(
         f"{each['metadata'].get('namespace', '')}/{each['metadata']['name']}"
-        for each in around.all(PODGROUPS)
-        if (each.get("spec") or {}).get("queue") == name and (each.get("status") or {}).get("phase") != _ENDED
+        for each in around.having(PODGROUPS, _queue_of, name)
+        if (each.get("status") or {}).get("phase") != _ENDED
     )
     if groups:
         named = ", ".join(groups[:_NAMED]) + (" ..." if len(groups) > _NAMED else "")
         count = "a pod group that has" if len(groups) == 1 else f"{len(groups)} pod groups that have"
         return f"queue {name} has {count} not ended ({named}): close it, and delete it when it is empty"
     return None
+
+
+# By what others are looked up.
+
+
+def parent_of(queue: Document) -> Iterable[str]:
+    parent = (queue.get("spec") or {}).get("parent")
+    return (parent,) if parent else ()
+
+
+def _queue_of(group: Document) -> Iterable[str]:
+    queue = (group.get("spec") or {}).get("queue")
+    return (queue,) if queue else ()
+
+
+def _paths_above(queue: Document) -> Iterable[str]:
+    """The paths of all branches that a queue's path of shares leads through."""
+    path = (queue["metadata"].get("annotations") or {}).get(HIERARCHY) or ""
+    return [path[:place] for place, letter in enumerate(path) if letter == "/"]
 
 
 def _resources(queue: Queue) -> tuple[Any, Any, Any]:
@@ -159,7 +176,6 @@ class _Tree:
     def __init__(self, written: Queue, around: Surroundings) -> None:
         self._written = written
         self._around = around
-        self._below: dict[str, list[Queue]] | None = None  # by parent, those beside the written one
 
     def find(self, name: str) -> Queue | None:
         if name == self._written.name:
@@ -167,19 +183,19 @@ class _Tree:
         found = self._around.get(QUEUES, "", name) if name else None
         return msgspec.convert(found, Queue) if found is not None else None
 
-    def others(self, wanted: Callable[[Document], bool]) -> Iterator[Queue]:
-        """The queues beside the written one that are as wanted."""
-        for document in self._around.all(QUEUES):
-            if document["metadata"]["name"] != self._written.name and wanted(document):
+    def _others(self, facet: Facet, value: str) -> Iterator[Queue]:
+        """The queues beside the written one of which something is said."""
+        for document in self._around.having(QUEUES, facet, value):
+            if document["metadata"]["name"] != self._written.name:
                 yield msgspec.convert(document, Queue)
 
     def children(self, name: str) -> list[Queue]:
-        if self._below is None:
-            self._below = {}
-            for queue in self.others(lambda each: bool((each.get("spec") or {}).get("parent"))):
-                self._below.setdefault(queue.spec.parent, []).append(queue)
-        found = self._below.get(name, [])
+        found = list(self._others(parent_of, name)) if name else []
         return [*found, self._written] if self._written.spec.parent == name else found
+
+    def below_path(self, path: str) -> Queue | None:
+        """A queue whose path of shares leads through this one."""
+        return next(self._others(_paths_above, path), None)
 
     def ancestors(self, queue: Queue) -> Iterator[Queue]:
         """From the parent up to below the root; ends where a queue is missing or comes round again."""
@@ -205,12 +221,9 @@ def _path_errors(queue: Queue, tree: _Tree) -> Iterator[FieldError]:
         if not _is_positive(weight):
             yield fields.invalid(at_weights, weights, f"{weight!r} is not a number above 0")
             return
-    for other in tree.others(lambda each: HIERARCHY in (each["metadata"].get("annotations") or {})):
-        if other.annotations[HIERARCHY].startswith(f"{path}/"):
-            yield fields.invalid(
-                at_path, path, f"queue {other.name} is below it, at {other.annotations[HIERARCHY]}"
-            )
-            return
+    other = tree.below_path(path)
+    if other is not None:
+        yield fields.invalid(at_path, path, f"queue {other.name} is below it, at {other.annotations[HIERARCHY]}")
 
 
 def _is_positive(text: str) -> bool:

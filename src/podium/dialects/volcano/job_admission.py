@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from podium.dialects.volcano.admission import parent_of
 from podium.dialects.volcano.job_checks import check_policies, check_template, check_volumes
 from podium.dialects.volcano.job_defaults import fill_job
 from podium.dialects.volcano.job_names import JOBS, pod_name
@@ -243,9 +244,7 @@ def check_queue_of(job: Job, around: Surroundings) -> list[FieldError]:
     state = (queue.get("status") or {}).get("state") or "Open"
     if state != "Open":
         return [fields.invalid(at, name, f"the queue is {state} and takes no Jobs; open it, or name another one")]
-    below = sorted(
-        each["metadata"]["name"] for each in around.all(QUEUES) if (each.get("spec") or {}).get("parent") == name
-    )
+    below = [each["metadata"]["name"] for each in around.having(QUEUES, parent_of, name)]
     if below:
         return [fields.invalid(at, name, f"it has queues below it ({', '.join(below)}); name one of those")]
     return []

@@ -137,27 +137,41 @@ def _parent(queue: Queue) -> str:
 
 def _itself_and_below(obj: Object, cache: Cache) -> Iterator[Key]:
     yield "", obj.name
-    for each in cache.all(QUEUES):
-        if isinstance(each, Queue) and _parent(each) == obj.name:
-            yield "", each.name
+    for each in cache.having(QUEUES, _above, obj.name):
+        yield "", each.name
+
+
+# By what objects are looked up: there may be thousands of queues, and as many groups in them.
+
+
+def _above(obj: Object) -> Iterable[str]:
+    return (_parent(obj),) if isinstance(obj, Queue) else ()
+
+
+def _named_by_group(obj: Object) -> Iterable[str]:
+    return (obj.spec.queue or DEFAULT_QUEUE,) if isinstance(obj, PodGroup) else ()
+
+
+def _named_by_command(obj: Object) -> Iterable[str]:
+    if isinstance(obj, Command) and obj.target is not None and obj.target.kind == QUEUES.kind:
+        return (obj.target.name,)
+    return ()
 
 
 def _queue_of_group(obj: Object, cache: Cache) -> Iterable[Key]:
-    return (("", obj.spec.queue or DEFAULT_QUEUE),) if isinstance(obj, PodGroup) else ()
+    return (("", name) for name in _named_by_group(obj))
 
 
 def _queue_of_command(obj: Object, cache: Cache) -> Iterable[Key]:
-    if isinstance(obj, Command) and obj.target is not None and obj.target.kind == QUEUES.kind:
-        return (("", obj.target.name),)
-    return ()
+    return (("", name) for name in _named_by_command(obj))
 
 
 def _commands(queue: str, cache: Cache) -> list[Command]:
     """Orders to a queue, the oldest first."""
     found = [
         each
-        for each in cache.all(COMMANDS)
-        if isinstance(each, Command) and ("", queue) in _queue_of_command(each, cache) and not each.deleting
+        for each in cache.having(COMMANDS, _named_by_command, queue)
+        if isinstance(each, Command) and not each.deleting
     ]
     return sorted(found, key=lambda each: (each.metadata.creation_timestamp or "", each.namespace, each.name))
 
@@ -166,8 +180,8 @@ def _counts(queue: str, cache: Cache) -> Counter[str]:
     """A queue's groups by phase; one that the scheduler has not seen yet is pending."""
     return Counter(
         each.status.phase or PHASES[0]
-        for each in cache.all(PODGROUPS)
-        if isinstance(each, PodGroup) and (each.spec.queue or DEFAULT_QUEUE) == queue
+        for each in cache.having(PODGROUPS, _named_by_group, queue)
+        if isinstance(each, PodGroup)
     )
 
 
