@@ -356,7 +356,7 @@ def test_an_owner_that_has_not_been_seen_yet_is_asked_for() -> None:
     assert outcome.again_at > 10.0
     cache.set_synced(REPLICASETS)
     assert controller.reconcile(key, cache, 0.0).changes == (Read(REPLICASETS, "default", "web", "uid-web"),)
-    cache.bury("uid-web")
+    cache.tombstone("uid-web")
     create, _ = controller.reconcile(key, cache, 0.0).changes
     assert isinstance(create, Create)
     assert create.document["spec"]["minMember"] == 1
@@ -376,5 +376,5 @@ def test_one_that_does_not_come_is() -> None:
     cluster.pass_seconds(3)
     assert "FailedScheduling" not in cluster.reasons()
     cluster.pass_seconds(5)
-    (told,) = [event["message"] for event in cluster.events() if event["reason"] == "FailedScheduling"]
-    assert told.endswith("of Volcano has not been made yet")
+    (reported,) = [event["message"] for event in cluster.events() if event["reason"] == "FailedScheduling"]
+    assert reported.endswith("of Volcano has not been made yet")
