@@ -39,11 +39,12 @@ from podium.engine import effects
 from podium.engine.backoff import Backoff
 from podium.engine.counters import Counters
 from podium.engine.outcomes import Outcome, is_doubtful, is_no, outcome, wanted_pause
+from podium.engine.records import Bound
 from podium.engine.recovery import Recovery, is_half_bound, write_plan
 from podium.engine.retries import Retries
 from podium.engine.status_writer import StatusWriter
 from podium.engine.volumes import Held, VolumeBinder, bind_timeout
-from podium.engine.world import Bound, World
+from podium.engine.world import World
 from podium.errors import ApiError
 from podium.kube.changes import Change, Patch
 from podium.kube.controller import Ticket

@@ -10,14 +10,14 @@ a bind has been sent for, nor make one stay that was told to go.  The answer to 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import msgspec
 
 from podium.core.cluster.cluster import Cluster
 from podium.core.model.facts import GangFacts
-from podium.core.model.model import HOLDING, ON_NODE, Gang, Queue, State, Task, TaskClass
-from podium.dialects.dialect import Dialect, GroupKind, QueueKind, Slot, views_of
+from podium.core.model.model import HOLDING, ON_NODE, Gang, Queue, State, Task
+from podium.dialects.dialect import Dialect, GroupKind, QueueKind, views_of
 from podium.dialects.kubernetes.nodes import read_node
 from podium.dialects.kubernetes.policies import (
     Priorities,
@@ -28,8 +28,10 @@ from podium.dialects.kubernetes.policies import (
 )
 from podium.dialects.kubernetes.translate import PodReader
 from podium.engine.effects import GANG_PLAN
+from podium.engine.listed_slots import ListedSlots
 from podium.engine.named_queues import NamedQueues
 from podium.engine.profiles import Profiles
+from podium.engine.records import Bound, Fault, Standing, standing_of
 from podium.engine.recovery import Plan, bound_at, read_plan
 from podium.engine.requeue import ClusterEvents
 from podium.kube import resources as r
@@ -55,42 +57,6 @@ _STORAGE = (r.PERSISTENTVOLUMECLAIMS, r.PERSISTENTVOLUMES, r.STORAGECLASSES)
 NO_QUEUE = Queue("", "none")
 
 
-class _Standing(msgspec.Struct, frozen=True):
-    """What others, or its own gang, may mind about a task."""
-
-    state: State
-    row: int
-    cls: TaskClass
-    gang: str
-    role: str
-    labels: Mapping[str, str]
-    priority: int
-    gated: bool
-
-
-def _standing(task: Task | None) -> _Standing | None:
-    if task is None:
-        return None
-    return _Standing(
-        task.state, task.row, task.cls, task.gang.id, task.role, task.labels, task.priority, task.gated
-    )
-
-
-class Bound(msgspec.Struct, frozen=True):
-    """A bind under way: where to, and for which plan."""
-
-    node: str
-    plan: str
-
-
-class Fault(msgspec.Struct, frozen=True):
-    """An object that cannot be worked with, or not wholly."""
-
-    resource: Resource
-    obj: Object
-    refusal: Refusal
-
-
 class World:
     """The model, and what it was made from."""
 
@@ -102,17 +68,15 @@ class World:
         self.queues: dict[Resource, QueueKind] = {k.resource: k for d in dialects for k in d.queues}
         self._owning = [kind for kind in self.queues.values() if kind.owner is not None]
         self._node_groups = tuple(dialect.node_group for dialect in dialects if dialect.node_group)
-        self._slots: dict[str, tuple[Slot, ...]] = {}  # those that groups list, by gang
         self._speakers = {kind.resource: dialect.name for dialect in dialects for kind in dialect.queues}
         self._weight_names = {dialect.namespace_weight for dialect in dialects} - {""}
         marks = [dialect.marks for dialect in dialects if dialect.marks is not None]
         defaults = {name: queue for dialect in dialects for name, queue in dialect.default_queues.items()}
         self.reader = PodReader(marks, defaults, self.cache)
+        self._slots = ListedSlots(self.cluster, self.reader.read_slot)
         self._priorities = Priorities()
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
-        self.assumed: dict[
-            str, Bound
-        ] = {}  # binds that are under way, or held for volumes, and do not show, by task
+        self.assumed: dict[str, Bound] = {}  # binds under way, or held for volumes, that do not show yet, by task
         self.evicting: dict[str, int | None] = {}  # tasks that have been told to go, with what grace: not seen yet
         self._profiles = Profiles()
         self._named_queues = NamedQueues()
@@ -206,8 +170,9 @@ class World:
             self.cluster.remove_gang(f"pod/{obj.uid}")
             if task is not None:
                 self._forget_profile(task.gang.id)
-                if task.slot:
-                    self._put_slots(task.gang.id)  # the slot is there again, if its owner still lists it
+                group = self._group_facts.get(task.gang.id) if task.slot else None
+                if group is not None and self._slots.put(group):  # it is there again, if its group still lists it
+                    self.cluster_events.gangs.add(group.id)
         elif isinstance(obj, Node):
             self.cluster_events.nodes = True
             if obj.name in self.cluster.nodes.rows:
@@ -215,7 +180,7 @@ class World:
         elif resource in self.groups:
             id = self.groups[resource].id(obj.namespace, obj.name)
             self._group_facts.pop(id, None)
-            self._list_slots(id, ())
+            self._slots.withdraw(id)
             self._named_queues.drop_group(id)
             self._reread_members(id)
             self.cluster.remove_gang(id)
@@ -275,9 +240,9 @@ class World:
             self._reread_members(task.gang)
         if self._profiles.foreign(task.gang, facts.profile):
             task = msgspec.structs.replace(task, gated=True, quota_gated=False)
-        before = _standing(known)
+        before = standing_of(known)
         after = self.cluster.put_task(task)
-        self._compare(before, _standing(after))
+        self._compare(before, standing_of(after))
         if after.state not in (State.PENDING, State.BINDING):
             self.assumed.pop(pod.uid, None)  # the pod itself tells where it is
         gang = self.cluster.gangs.get(task.gang)
@@ -317,7 +282,7 @@ class World:
     def blame(self, resource: Resource, obj: Object, refusal: Refusal) -> None:
         self._faults.append(Fault(resource, obj, refusal))
 
-    def _compare(self, before: _Standing | None, after: _Standing | None) -> None:
+    def _compare(self, before: Standing | None, after: Standing | None) -> None:
         """What a task's change means to others, and to its gang."""
         if before == after or after is None:
             return
@@ -332,9 +297,8 @@ class World:
         elif after.state in HOLDING and (before is None or before.state not in HOLDING):
             self.cluster_events.growth = True
             if before is not None and before.state is State.PENDING:
-                self.cluster_events.gangs.add(
-                    after.gang
-                )  # somebody else has placed it: the others may have waited for that
+                # Somebody else has placed it: the others may have waited for that.
+                self.cluster_events.gangs.add(after.gang)
 
     def _read_node(self, node: Node) -> None:
         drivers = self.cache.find(r.CSINODES, CSINode, ("", node.name))
@@ -378,8 +342,9 @@ class World:
                 fault, named = fault or named, None
             queue = self._named_queues.put_group(facts.id, named.id if named is not None else "")
         self._read_gang(msgspec.structs.replace(facts, fault=fault, queue=queue))
-        if kind.slots is not None:
-            self._list_slots(facts.id, tuple(kind.slots(obj)))
+        if kind.slots is not None and self._slots.list(self._group_facts[facts.id], tuple(kind.slots(obj))):
+            self.cluster_events.gangs.add(facts.id)
+            self.cluster_events.room = True  # some may have been withdrawn
 
     def _read_gang(self, facts: GangFacts) -> None:
         known = self._group_facts.get(facts.id)
@@ -395,38 +360,6 @@ class World:
         gang.profile = self._profiles.of(gang.id, gang.profile)
         if known is None:
             self._reread_members(facts.id)
-
-    def _list_slots(self, gang: str, slots: tuple[Slot, ...]) -> None:
-        """The slots that a group lists from now on."""
-        known = self._slots.pop(gang, ())
-        if slots:
-            self._slots[gang] = slots
-        if slots == known:
-            return
-        self.cluster_events.gangs.add(gang)
-        for gone in {each.id for each in known} - {each.id for each in slots}:
-            self.cluster.slots.remove(gone)
-            self.cluster_events.room = True
-        self._put_slots(gang)
-
-    def _put_slots(self, gang: str) -> None:
-        listed, group = self._slots.get(gang), self._group_facts.get(gang)
-        if listed is None or group is None:
-            return
-        self.cluster_events.gangs.add(gang)
-        for slot in listed:
-            facts = self.reader.read_slot(slot.pod, slot.id, gang)
-            self.cluster.slots.put(
-                msgspec.structs.replace(
-                    facts,
-                    namespace=group.namespace,
-                    name=slot.name,
-                    role=slot.role,
-                    created=group.created,
-                    state=State.RESERVED if slot.node else State.PENDING,
-                    node=slot.node,
-                )
-            )
 
     def group_of(self, gang: Gang) -> tuple[Resource, GroupKind, Object] | None:
         """The object that a gang is read from, if it is one's."""
