@@ -90,7 +90,7 @@ class Target:
     def fragmented(self, free: Table, cpu: Index, models: Numbers) -> Amounts:
         """F of each column of a table of free devices."""
         enough = free >= self._shares
-        useful = np.count_nonzero(enough, axis=1)
+        useful = np.add.reduce(enough, axis=1, dtype=np.int64)
         useless = np.where(enough, 0, free).sum(axis=1)
         total = free.sum(axis=0)
         result: Amounts = self._sum(useful[:, None], useless[:, None], total[None], cpu, models)[0]
@@ -103,7 +103,7 @@ class Target:
         made anew for each.
         """
         enough = free >= self._shares
-        useful = np.count_nonzero(enough, axis=1)
+        useful = np.add.reduce(enough, axis=1, dtype=np.int64)
         useless = np.where(enough, 0, free).sum(axis=1)
         after = free - share
         still = after >= self._shares

@@ -64,7 +64,8 @@ def missing(gang: Gang, states: States = READY, also: Collection[Task] = ()) -> 
 
     Tasks in `also` count as well, whatever their state: what would be if they had their places.
     """
-    lacks = gang.minimum - gang.count(states) - gang.pending_best_effort - len(also)
+    have = gang.ready if states is READY else gang.count(states)  # the first is asked far more often
+    lacks = gang.minimum - have - gang.pending_best_effort - len(also)
     for role, least in _by_role(gang).items():
         waiting = sum(
             1
