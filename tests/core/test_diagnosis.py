@@ -95,7 +95,9 @@ def test_a_queue_that_has_children_takes_no_gangs_and_is_named(name: str, said: 
     world.cluster.put_queue(Queue("child", "child", parent="id-of-it"))
     world.gang("g", queue="id-of-it", phase=Phase.PENDING)
     world.task("t", gang="ns/g")
-    by = profile(["gang", {"name": "capacity", "enableHierarchy": True}, "predicates"], actions="enqueue, allocate")
+    by = profile(
+        ["gang", {"name": "capacity", "enableHierarchy": True}, "predicates"], actions="enqueue, allocate"
+    )
     world.run(by)
     assert world.placed == {}
     assert said in world.refusal("g")

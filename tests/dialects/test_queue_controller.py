@@ -189,3 +189,11 @@ def test_queues_that_must_be_there_come_back() -> None:
     assert isinstance(change, Create)
     assert change.document["metadata"]["name"] == "default"
     assert story.look("mine").changes == ()
+
+
+def test_a_queue_without_groups_is_looked_at_at_once_and_a_busy_one_now_and_then() -> None:
+    story = Story()
+    story.queue("q", state="Open")
+    assert story.look("q").rest == 0.0
+    story.group("g", "q", "Running")
+    assert story.look("q").rest > 0.0
