@@ -252,9 +252,9 @@ async def _measure(kind: str, size: int, kubeconfig: Path, pid: int) -> Sample:
         await _rest(pid)
     finally:
         prober.send_signal(signal.SIGTERM)
-        told, _ = prober.communicate()
+        reported, _ = prober.communicate()
     await transport.close()
-    freeze, busy = map(float, told.split())
+    freeze, busy = map(float, reported.split())
     return Sample(size, freeze, busy, max(good), _cpu(pid) - before, _memory(pid))
 
 
@@ -333,13 +333,13 @@ def main() -> int:
     parser.add_argument("--sizes", nargs="+", type=int, default=[500, 1000, 2000])
     parser.add_argument("--full", action="store_true", help="sizes 1250, 2500 and 5000")
     parser.add_argument("--probe", nargs=2, help=argparse.SUPPRESS)
-    told = parser.parse_args()
-    if told.probe is not None:
-        print(*uvloop.run(probe(Path(told.probe[0]), int(told.probe[1]))))
+    reported = parser.parse_args()
+    if reported.probe is not None:
+        print(*uvloop.run(probe(Path(reported.probe[0]), int(reported.probe[1]))))
         return 0
-    sizes = [1250, 2500, 5000] if told.full else told.sizes
+    sizes = [1250, 2500, 5000] if reported.full else reported.sizes
     found: dict[str, list[Sample]] = {}
-    for kind in told.kind:
+    for kind in reported.kind:
         for size in sizes:
             sample = measure(kind, size)
             found.setdefault(kind, []).append(sample)

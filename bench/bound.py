@@ -56,8 +56,8 @@ class Bound:
                     self._moved.clear()
                     await self._moved.wait()
         except TimeoutError:
-            told = f"{what} not bound within {timeout:.0f} s; {len(self.moments):,} pods were"
-            raise RuntimeError(told) from None
+            reported = f"{what} not bound within {timeout:.0f} s; {len(self.moments):,} pods were"
+            raise RuntimeError(reported) from None
 
 
 @asynccontextmanager

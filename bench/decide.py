@@ -20,16 +20,16 @@ from functools import partial
 from typing import Any
 
 from bench.report import Figure, Report, publish
-from podium.core.cluster import Cluster
-from podium.core.constraints import Constraints, PodSelection, PodTerm, Requirement, Spread
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.nodes import NodeFacts
 from podium.core.cycle import run_cycle
-from podium.core.decisions import Bind, Evict, Nominate
-from podium.core.facts import GangFacts, TaskFacts
-from podium.core.model import Phase, Queue, State, Task
-from podium.core.nodes import NodeFacts
-from podium.core.plugin import Plugin
+from podium.core.framework.plugin import Plugin
+from podium.core.model.constraints import Constraints, PodSelection, PodTerm, Requirement, Spread
+from podium.core.model.decisions import Bind, Evict, Nominate
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.model import Phase, Queue, State, Task
 from podium.core.plugins import BUILT_IN
-from podium.core.profile import Profile, read_profile
+from podium.core.profiles.profile import Profile, read_profile
 from podium.reasons import PLUGIN, Refusal, refuse
 
 GIB = 1 << 30

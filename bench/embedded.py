@@ -31,8 +31,8 @@ from bench.servers import Running, podium_up, real_server
 from podium.embedded.api import Api
 from podium.embedded.bootstrap import bootstrap
 from podium.embedded.identities import RandomIdentities
+from podium.embedded.in_process import LocalTransport
 from podium.embedded.kinds import builtin_kinds
-from podium.embedded.local import LocalTransport
 from podium.embedded.log import SqliteLog
 from podium.embedded.registry import Registry
 from podium.kube.client import Client
@@ -271,8 +271,8 @@ def _settle(server: Running) -> float:
     begin = time.monotonic()
     while (busy := server.busy_cpu(2.0)) > 0.05 or (running := asyncio.run(_running_pods(server))) < PODS_LOADED:
         if time.monotonic() - begin > SETTLE_SECONDS:
-            told = f"{running:,} of {PODS_LOADED:,} pods run" if busy <= 0.05 else f"{busy:.2f} cores are busy"
-            raise RuntimeError(f"the cluster does not come to rest: {told}")
+            reported = f"{running:,} of {PODS_LOADED:,} pods run" if busy <= 0.05 else f"{busy:.2f} cores are busy"
+            raise RuntimeError(f"the cluster does not come to rest: {reported}")
     return time.monotonic() - begin
 
 

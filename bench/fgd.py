@@ -101,9 +101,9 @@ def kept(directory: Path | None, case: Case) -> Outcome:
 
 def known_traces() -> Path | None:
     """Where the lists are, if they are anywhere."""
-    told = os.environ.get("PODIUM_TRACES")
+    reported = os.environ.get("PODIUM_TRACES")
     beside = Path(__file__).parents[2] / "shared" / "traces"
-    return Path(told) if told else beside if beside.is_dir() else None
+    return Path(reported) if reported else beside if beside.is_dir() else None
 
 
 def table(cases: Sequence[Case], jobs: int | None = None, keep: Path | None = None) -> Found:
@@ -128,8 +128,10 @@ def all_cases(
 
 
 def main() -> int:
-    told = _arguments()
-    found = table(all_cases(told.traces, told.trace, told.policy, told.seeds), told.jobs, told.keep)
+    reported = _arguments()
+    found = table(
+        all_cases(reported.traces, reported.trace, reported.policy, reported.seeds), reported.jobs, reported.keep
+    )
     show(found)
     slowest = max(each.seconds for outcomes in found.values() for each in outcomes)
     speed = Figure("the slowest run, CPU", round(slowest, 1), "s", LONGEST, False)

@@ -32,7 +32,7 @@ from bench.report import Figure, Report, publish
 from bench.schedulers import QPS, VOLCANO, Scheduler, podium, running
 from bench.servers import real_server
 from podium.cli.cluster import cluster_settings
-from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job.names import JOBS
 from podium.dialects.volcano.names import QUEUES
 from podium.embedded.cluster import EmbeddedCluster
 from podium.embedded.nodes.shapes import Shape

@@ -158,7 +158,7 @@ async def watch(arguments: argparse.Namespace) -> Document:
     listed = await transport.request(Request("GET", PODS.path(NAMESPACE), query=(("limit", "1"),)))
     version = msgspec.json.decode(listed.body)["metadata"]["resourceVersion"]
     query = (("watch", "1"), ("resourceVersion", version), ("timeoutSeconds", "600"))
-    told = _Told()
+    reported = _Told()
     opened = 0
     all_open = asyncio.Event()
 
@@ -172,7 +172,7 @@ async def watch(arguments: argparse.Namespace) -> Document:
             if opened == arguments.watchers:
                 all_open.set()
             async for batch in stream.batches():
-                position += told.again(position, batch)
+                position += reported.again(position, batch)
                 arrivals.append((time.time(), position))
                 if position >= arguments.events:
                     break
@@ -187,7 +187,7 @@ async def watch(arguments: argparse.Namespace) -> Document:
 
     found, used = await everything()
     await transport.close()
-    sent, numbers = told.changes()
+    sent, numbers = reported.changes()
     lags: list[float] = []
     for arrivals in found:
         begin = 0
@@ -199,7 +199,7 @@ async def watch(arguments: argparse.Namespace) -> Document:
         "watchers": len(found),
         "events": len(lags),
         "complete": sorted(numbers) == list(range(arguments.events)) and len(lags) == len(found) * len(numbers),
-        "in_order": told.agreed and told.versions_rise(),
+        "in_order": reported.agreed and reported.versions_rise(),
         "lags": lags[:: max(1, arguments.watchers // 5)],
         "cpu_seconds": used,
     }

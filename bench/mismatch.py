@@ -17,7 +17,7 @@ import yaml
 from tests.engine.stage import PROFILE
 
 from bench.report import Figure, Report, publish
-from podium.core.profile import read_profile
+from podium.core.profiles.profile import read_profile
 from podium.dialects import DIALECTS
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
@@ -98,13 +98,13 @@ def measure(stuck: int, rounds: int) -> Report:
     for number in range(stuck):
         machine.show(PODS, pod(f"stuck-{number}", selector={"disk": "none has it"}))
     machine.settle(5.0)
-    machine.cpu, refusals = 0.0, sum(machine.scheduler.tally.refusals.values())
+    machine.cpu, refusals = 0.0, sum(machine.scheduler.counters.refusals.values())
     for number in range(rounds):
         machine.show(PODS, pod(f"new-{number}"))
         machine.scheduler.forget(PODS, running[number])
         machine.settle(5.0)
     assert len(machine.bound) == rounds, machine.bound
-    asked = sum(machine.scheduler.tally.refusals.values()) - refusals
+    asked = sum(machine.scheduler.counters.refusals.values()) - refusals
     figures = [
         Figure("gangs asked in vain", asked / rounds, "a round", 1, at_least=False),
         Figure("CPU", machine.cpu / rounds * 1000, "ms a round"),

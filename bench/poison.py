@@ -66,9 +66,9 @@ async def run(directory: Path, nodes: int, good: int, *, poisoned: bool) -> Run:
         async with watching(transport) as bound:
             with running(PODIUM, server.kubeconfig, directory):
                 moments = [await bound.pod(name, PATIENCE) for name in names]
-                told = await _told(client, bad)
+                reported = await _told(client, bad)
         await transport.close()
-    return Run((good - 1) / (max(moments) - min(moments)), len(bad), told)
+    return Run((good - 1) / (max(moments) - min(moments)), len(bad), reported)
 
 
 async def _poison(client: Client) -> list[str]:
@@ -104,9 +104,9 @@ async def _told(client: Client, names: list[str]) -> int:
     end = time.monotonic() + PATIENCE
     while True:
         pods = {pod["metadata"]["name"]: pod for pod in await client.list(PODS, NAMESPACE)}
-        told = sum(any(map(_says_why, pods[name]["status"].get("conditions") or ())) for name in names)
-        if told == len(names) or time.monotonic() > end:
-            return told
+        reported = sum(any(map(_says_why, pods[name]["status"].get("conditions") or ())) for name in names)
+        if reported == len(names) or time.monotonic() > end:
+            return reported
         await asyncio.sleep(1.0)
 
 

@@ -54,7 +54,7 @@ async def measure(directory: Path) -> Report:
         with running(PODIUM, server.kubeconfig, directory / "scheduler") as scheduler:
             empty = await _bind(transport, "empty")
             await _create_stuck(transport)
-            told = await _quiet(transport)
+            reported = await _quiet(transport)
             writes, used, begin = await _writes(transport), scheduler.cpu_seconds(), time.monotonic()
             await asyncio.sleep(REST_SECONDS)
             minutes = (time.monotonic() - begin) / 60
@@ -69,7 +69,7 @@ async def measure(directory: Path) -> Report:
         Figure(f"{NEW} pods behind them / without them", behind / empty, "x", 2, at_least=False),
         Figure(f"{NEW} pods on an empty queue", empty, "s"),
         Figure(f"{NEW} pods behind the stuck ones", behind, "s"),
-        Figure("until all had been told why", told, "s"),
+        Figure("until all had been told why", reported, "s"),
         Figure("the scheduler's memory", resident / (1 << 30), "GiB"),
     ]
     return Report("rest", f"{STUCK_GANGS * MEMBERS:,} pods in {STUCK_GANGS} gangs that fit nowhere", figures)

@@ -63,11 +63,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.simulator")
     parser.add_argument("--jobs", type=int, nargs="+", default=[12_500, 25_000, 50_000, 100_000])
     parser.add_argument("--nodes", type=int, default=32)
-    told = parser.parse_args()
+    reported = parser.parse_args()
     figures, times = [], []
-    for count in told.jobs:
+    for count in reported.jobs:
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            seconds, memory, unfinished = pool.apply(measure, (count, told.nodes))
+            seconds, memory, unfinished = pool.apply(measure, (count, reported.nodes))
         times.append(seconds)
         figures += [
             Figure(f"{count} jobs: CPU", round(seconds, 1), "s"),
@@ -76,7 +76,7 @@ def main() -> int:
         ]
         print(f"{count} jobs: {seconds:.1f} s, {memory:.0f} MiB", file=sys.stderr)
     if len(times) > 1:
-        growth = exponent(told.jobs, times)
+        growth = exponent(reported.jobs, times)
         figures.append(Figure("growth of time with jobs, exponent", growth, "", MOST_GROWTH, at_least=False))
     report = Report("simulator", "Simulated jobs", figures)
     publish(report)

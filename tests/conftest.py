@@ -36,5 +36,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         "test_published.py::test_published_runs" in report.nodeid
         for report in terminalreporter.getreports("skipped")
     ):
-        told = "THE PUBLISHED FIGURES OF GPU PACKING WERE NOT CHECKED: PODIUM_TRACES must name the traces"
-        terminalreporter.write_line(told, red=True, bold=True)
+        reported = "THE PUBLISHED FIGURES OF GPU PACKING WERE NOT CHECKED: PODIUM_TRACES must name the traces"
+        terminalreporter.write_line(reported, red=True, bold=True)

@@ -20,9 +20,9 @@ import yaml
 from podium import reasons
 from podium.cli.main import run as podium
 from podium.core.actions import BUILT_IN as ACTIONS
-from podium.core.arguments import Argument
-from podium.core.hooks import HOOKS, OFF_BY_DEFAULT, SWITCHES, Hook
-from podium.core.plugin import Plugin
+from podium.core.framework.arguments import Argument
+from podium.core.framework.hooks import HOOKS, OFF_BY_DEFAULT, SWITCHES, Hook
+from podium.core.framework.plugin import Plugin
 from podium.core.plugins import BUILT_IN as PLUGINS
 from podium.reasons import Reason
 
@@ -42,7 +42,7 @@ def hooks_page() -> str:
     lines = [
         "# Hooks",
         "",
-        "<!-- made by python -m tests.generated from the docstrings of podium.core.plugin -->",
+        "<!-- made by python -m tests.generated from the docstrings of podium.core.framework.plugin -->",
         "",
         "Everything a plugin can be asked. [Plugins](plugins.md) says how to write one. A hook that a plugin",
         "does not define is never called; one whose switch is `false` in the profile is not called either.",
@@ -131,8 +131,8 @@ def _row(owner: str, argument: Argument, shown: Shown) -> str:
         if argument.ignored
         else "<br>".join(shown.get((owner, argument.name), ()))
     )
-    told = f"`{default}`" if default else "none"
-    return f"| {owner} | `{argument.name}` | {told} | {argument.about} | {tests} |"
+    reported = f"`{default}`" if default else "none"
+    return f"| {owner} | `{argument.name}` | {reported} | {argument.about} | {tests} |"
 
 
 def declared() -> dict[tuple[str, str], Argument | None]:
@@ -212,8 +212,8 @@ def reasons_page() -> str:
         "|---|---|---|---|",
     ]
     for reason in sorted((each for each in vars(reasons).values() if isinstance(each, Reason)), key=_code):
-        lifts = ", ".join(sorted(lift.value for lift in reason.lifts))
-        lines.append(f"| `{reason.code}` | {reason.sentence} | {reason.hint} | {lifts} |")
+        wake_on = ", ".join(sorted(lift.value for lift in reason.wake_on))
+        lines.append(f"| `{reason.code}` | {reason.sentence} | {reason.hint} | {wake_on} |")
     return "\n".join(lines) + "\n"
 
 

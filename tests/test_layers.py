@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from podium.core.registry import Registry
+from podium.core.profiles.registry import Registry
 from podium.dialects import DIALECTS
 
 SOURCE = Path(__file__).parent.parent / "src" / "podium"
@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "podium"
 SAID_TO_USERS = {
     "cli/process_options.py": "the help says whose file --config takes, and which name it is for by default",
     "cli/sim_options.py": "the help says which profile is the default",
-    "core/profile.py": "a warning says what the scheduler whose file it is would do",
+    "core/profiles/profile.py": "a warning says what the scheduler whose file it is would do",
     "core/actions/enqueue.py": "the documentation of an argument says whose files still have it",
     "runtime/metrics.py": "metrics have the names that dashboards look for",
     "runtime/queue_metrics.py": "metrics have the names that dashboards look for",
@@ -27,7 +27,7 @@ SAID_TO_USERS = {
 
 # Names of plugins that are words of the model or of Kubernetes, and meant as such.
 WORDS = {
-    "core/model.py": {"gang", "priority"},
+    "core/model/model.py": {"gang", "priority"},
     "runtime/queue_metrics.py": {"capacity"},
     "sim/following.py": {"gang"},
     "sim/histories/faults/nodes.py": {"capacity"},
@@ -36,7 +36,7 @@ WORDS = {
 }
 # Files that hold profiles, which name plugins.
 PROFILES = {
-    "core/own_profiles.py",
+    "core/profiles/own_profiles.py",
     "dialects/volcano/profile.py",
     "sim/histories/faults/preemption.py",
     "sim/policies.py",
@@ -97,7 +97,7 @@ def test_a_dialects_name_stands_in_its_folder_only() -> None:
             for name in names:
                 if name in text.lower() and not file.startswith(f"dialects/{name}/"):
                     found[file] = f"{file} knows {name} by name: {text!r}"
-    assert not [told for file, told in found.items() if file not in SAID_TO_USERS]
+    assert not [reported for file, reported in found.items() if file not in SAID_TO_USERS]
     assert not SAID_TO_USERS.keys() - found.keys(), "these name no dialect any more: take them off the list"
 
 

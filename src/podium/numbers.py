@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from podium.refusal import Lift, Numbers, Refusal
+from podium.refusal import Numbers, Refusal, WakeOn
 
 WHOLE = 1000  # thousandths of a device
 
@@ -279,9 +279,9 @@ class Places(Numbers, frozen=True):
         """What no matching node has enough of, were it empty."""
         return next((block for block in self.short if block.never), None)
 
-    def lifts(self, own: frozenset[Lift]) -> frozenset[Lift]:
-        found: frozenset[Lift] = frozenset()
-        return found.union(*(cause.refusal.lifts for cause in self.causes)) or own
+    def wake_on(self, own: frozenset[WakeOn]) -> frozenset[WakeOn]:
+        found: frozenset[WakeOn] = frozenset()
+        return found.union(*(cause.refusal.wake_on for cause in self.causes)) or own
 
     def shape(self) -> Hashable:
         if self.short:
@@ -332,9 +332,9 @@ class Incomplete(Numbers, frozen=True):
     cause: Refusal
     never: Total | None = None
 
-    def lifts(self, own: frozenset[Lift]) -> frozenset[Lift]:
+    def wake_on(self, own: frozenset[WakeOn]) -> frozenset[WakeOn]:
         """What holds a gang up is what holds its tasks up; one for which the cluster is too small needs nodes."""
-        return self.cause.lifts if self.never is None else frozenset({Lift.NODES})
+        return self.cause.wake_on if self.never is None else frozenset({WakeOn.NODES})
 
     def shape(self) -> Hashable:
         return self.cause.shape, None if self.never is None else self.never.resource
@@ -358,8 +358,8 @@ class HalfBound(Numbers, frozen=True):
     need: int
     cause: Refusal
 
-    def lifts(self, own: frozenset[Lift]) -> frozenset[Lift]:
-        return self.cause.lifts
+    def wake_on(self, own: frozenset[WakeOn]) -> frozenset[WakeOn]:
+        return self.cause.wake_on
 
     def shape(self) -> Hashable:
         return self.cause.shape

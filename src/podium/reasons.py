@@ -2,7 +2,7 @@
 
 A refusal is a value, never an exception.  Conditions, events, commands and metrics print from here, so the same
 cause reads the same everywhere.  What each reason is about is a struct of `numbers`, and
-`lifts` are the events that can make it wrong.
+`wake_on` are the events that can make it wrong.
 """
 
 from __future__ import annotations
@@ -38,285 +38,287 @@ from podium.numbers import (
     TwoGroups,
     VolumeWait,
 )
-from podium.refusal import Lift, Reason, Refusal, both, refuse
+from podium.refusal import Reason, Refusal, WakeOn, both, refuse
 
-__all__ = ["Lift", "Reason", "Refusal", "both", "refuse"]
+__all__ = ["Reason", "Refusal", "WakeOn", "both", "refuse"]
 
 NO_ROOM = Reason(
     "InsufficientRoom",
     Resource,
     "Insufficient {resource}",
     "wait for room, ask for less, or add nodes",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 TOO_LARGE = Reason(
     "NodeTooSmall",
     Resource,
     "Insufficient {resource}",
     "ask for less, or add larger nodes",
-    Lift.NODES,
+    WakeOn.NODES,
 )
 SELECTOR = Reason(
     "NodeSelectorMismatch",
     Nothing,
     "node(s) didn't match the node selector or affinity",
     "label a node or correct the selector",
-    Lift.NODES,
+    WakeOn.NODES,
 )
 TAINT = Reason(
     "UntoleratedTaint",
     TaintKey,
     "node(s) had untolerated taint {taint}",
     "tolerate the taint or remove it",
-    Lift.NODES,
+    WakeOn.NODES,
 )
-CORDONED = Reason("NodeUnschedulable", Nothing, "node(s) were unschedulable", "uncordon a node", Lift.NODES)
+CORDONED = Reason("NodeUnschedulable", Nothing, "node(s) were unschedulable", "uncordon a node", WakeOn.NODES)
 NOT_READY = Reason(
-    "NodeNotReady", Nothing, "node(s) were not ready", "see why the nodes are not ready", Lift.NODES
+    "NodeNotReady", Nothing, "node(s) were not ready", "see why the nodes are not ready", WakeOn.NODES
 )
-PORT = Reason("PortTaken", Ports, "node(s) had host port {port} taken", "wait, or choose another port", Lift.ROOM)
+PORT = Reason(
+    "PortTaken", Ports, "node(s) had host port {port} taken", "wait, or choose another port", WakeOn.ROOM
+)
 VOLUME_REACH = Reason(
     "VolumeOutOfReach",
     Nothing,
     "node(s) didn't reach the volumes the pod claims",
     "free the nodes that reach the volumes, or move the data",
-    Lift.NODES,
+    WakeOn.NODES,
 )
 VOLUME_ZONE = Reason(
     "VolumeZoneMismatch",
     Nothing,
     "node(s) were in another zone than the pod's volumes",
     "add nodes in the zone of the volumes",
-    Lift.NODES,
+    WakeOn.NODES,
 )
 VOLUME_LIMIT = Reason(
     "VolumeLimit",
     Nothing,
     "node(s) had as many volumes attached as their driver allows",
     "wait until volumes are detached, or add nodes",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 VOLUMES_TAKEN = Reason(
     "VolumesTaken",
     Nothing,
     "node(s) reached no volume that is still free for the pod's claims",
     "add volumes, or free some",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 CLAIM_IN_USE = Reason(
     "ClaimInUse",
     Nothing,
     "another pod uses a volume claim that only one pod may use",
     "wait until that pod has ended, or give this one a claim of its own",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 UNBOUND_VOLUME = Reason(
     "VolumeNotBound",
     Claims,
     "volume claims cannot be used: {claims}",
     "create the claims, or see why they are not bound",
-    Lift.SPEC,
+    WakeOn.SPEC,
 )
 VOLUME_FAILED = Reason(
     "VolumeBindingFailed",
     VolumeWait,
     "claim {claim} got no volume for node {node}: {detail}",
     "see the events of the claim; the pod is tried again",
-    Lift.TIME,
+    WakeOn.TIME,
 )
 DEVICE_CLAIM = Reason(
     "DeviceClaimUnsupported",
     Claims,
     "claims on devices are not supported: {claims}",
     "ask for devices by resource name (such as nvidia.com/gpu) instead of resourceClaims",
-    Lift.SPEC,
+    WakeOn.SPEC,
 )
 DEVICE_MODEL = Reason(
     "DeviceModelMismatch",
     DevicesWanted,
     "node(s) had no {wanted}",
     "add nodes with such devices, or ask for another model",
-    Lift.NODES,
+    WakeOn.NODES,
 )
 DEVICE_ROOM = Reason(
     "DevicesTaken",
     DevicesWanted,
     "node(s) had too little free of their devices for {wanted}",
     "wait for room, or ask for a smaller share",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 PEER_AFFINITY = Reason(
     "PodAffinityMismatch",
     Nothing,
     "node(s) weren't near the pods that the pod affinity asks for",
     "start those pods first, or relax the affinity",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 PEER_ANTI_AFFINITY = Reason(
     "PodAntiAffinityMismatch",
     Nothing,
     "node(s) were near pods that the pod anti-affinity shuns",
     "add nodes, or relax the anti-affinity",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 ANTI_AFFINITY = Reason(
     "KeptOutByPods",
     Nothing,
     "node(s) held pods whose anti-affinity keeps this pod away",
     "add nodes, or relax those pods' anti-affinity",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 SPREAD = Reason(
     "TopologySpreadMismatch",
     Nothing,
     "node(s) would have made the topology spread too uneven",
     "add nodes in the emptier domains, or raise maxSkew",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 NODE_GROUP = Reason(
     "NodeGroupMismatch",
     QueueName,
     "node(s) were not of a node group that queue {queue} may use",
     "label nodes with the queue's groups, or change the queue's affinity",
-    Lift.NODES,
-    Lift.QUEUE,
+    WakeOn.NODES,
+    WakeOn.QUEUE,
 )
 NODE_GROUP_LIMIT = Reason(
     "NodeGroupLimit",
     QueueName,
     "node(s) were of a node group of which queue {queue} has used up its limit",
     "wait for the queue's own jobs, or raise its limit for the group",
-    Lift.QUEUE,
+    WakeOn.QUEUE,
 )
 FILTERED = Reason(
     "FilteredOut",
     Nothing,
     "node(s) were filtered out",
     "see the plugins of the profile",
-    Lift.ROOM,
-    Lift.NODES,
+    WakeOn.ROOM,
+    WakeOn.NODES,
 )
-NO_NODES = Reason("NoNodes", Nothing, "there are no nodes", "add nodes", Lift.NODES)
+NO_NODES = Reason("NoNodes", Nothing, "there are no nodes", "add nodes", WakeOn.NODES)
 UNPLACEABLE = Reason(
     "Unschedulable",
     Places,
     "{summary}; 0/{nodes} nodes are available: {causes}",
     "wait for room, ask for less, or change the nodes",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 FAILED = Reason(
     "PluginFailed",
     Broken,
     "{who} failed: {error}",
     "correct the plugin or action, or take it out of the profile; the log has the trace",
-    Lift.TIME,
+    WakeOn.TIME,
 )
 PLUGIN = Reason(
-    "RefusedByPlugin", Says, "{plugin}: {message}", "see the plugin", Lift.ROOM, Lift.NODES, Lift.QUEUE
+    "RefusedByPlugin", Says, "{plugin}: {message}", "see the plugin", WakeOn.ROOM, WakeOn.NODES, WakeOn.QUEUE
 )
 QUEUE_LIMIT = Reason(
     "QueueLimit",
     QueueUse,
     "{use}, and {need} more would be too much",
     "wait for the queue's own jobs, or raise its limit",
-    Lift.QUEUE,
+    WakeOn.QUEUE,
 )
-QUEUE_CLOSED = Reason("QueueClosed", QueueName, "queue {queue} is not open", "open the queue", Lift.QUEUE)
+QUEUE_CLOSED = Reason("QueueClosed", QueueName, "queue {queue} is not open", "open the queue", WakeOn.QUEUE)
 QUEUE_OVERUSED = Reason(
     "QueueOverShare",
     QueueUse,
     "{use}, and {need} more would be too much",
     "wait until others give back",
-    Lift.QUEUE,
+    WakeOn.QUEUE,
 )
 QUEUE_STOPPED = Reason(
     "QueueStopped",
     QueueName,
     "queue {queue} may not take more now, by a plugin that tells no numbers",
     "see the plugins of the profile",
-    Lift.ROOM,
-    Lift.NODES,
-    Lift.QUEUE,
+    WakeOn.ROOM,
+    WakeOn.NODES,
+    WakeOn.QUEUE,
 )
 NO_QUEUE = Reason(
-    "QueueMissing", QueueName, "queue {queue} does not exist", "create it or name another", Lift.QUEUE
+    "QueueMissing", QueueName, "queue {queue} does not exist", "create it or name another", WakeOn.QUEUE
 )
 NOT_LEAF = Reason(
     "QueueNotLeaf",
     QueueName,
     "queue {queue} has queues below it and takes no jobs itself",
     "name a leaf queue",
-    Lift.QUEUE,
+    WakeOn.QUEUE,
 )
 QUEUE_BLOCKED = Reason(
     "QueueInOrder",
     Ahead,
     "queue {queue} serves strictly in order, and {gang} is before this one and cannot be placed",
     "wait for those before it, or let the queue be traversed",
-    Lift.QUEUE,
+    WakeOn.QUEUE,
 )
 QUEUE_PARENT_MISSING = Reason(
     "QueueParentMissing",
     QueueParent,
     "queue {queue} names the parent {parent}, which does not exist; it is treated as a child of the root",
     "create the parent or name another",
-    Lift.QUEUE,
+    WakeOn.QUEUE,
 )
 QUEUE_CYCLE = Reason(
     "QueueCycle",
     QueueCycle,
     "queue {queue} is its own ancestor ({cycle}); {cut} is treated as a child of the root instead",
     "give one of the queues another parent",
-    Lift.QUEUE,
+    WakeOn.QUEUE,
 )
 QUEUE_NEGATIVE = Reason(
     "QueueNegativeAmount",
     QueueAmount,
     "queue {queue} has {amount} of {resource} as {field}; it is treated as {taken}",
     "correct the amount",
-    Lift.QUEUE,
+    WakeOn.QUEUE,
 )
 QUEUE_GUARANTEE = Reason(
     "QueueGuaranteeAboveLimit",
     QueuePromise,
     "queue {queue} is guaranteed {guarantee} of {resource} and may have {limit}; {limit} are guaranteed",
     "lower the guarantee or raise the capability",
-    Lift.QUEUE,
+    WakeOn.QUEUE,
 )
 QUEUE_PROMISES = Reason(
     "QueueGuaranteesAboveLimit",
     QueuePromise,
     "the queues below {queue} are guaranteed {guarantee} of {resource} together, and it may have {limit}",
     "lower the guarantees below it or raise its capability",
-    Lift.QUEUE,
+    WakeOn.QUEUE,
 )
 TOO_FEW = Reason(
     "NotEnoughMembers",
     Members,
     "the gang needs {need} members and has {have}",
     "create the missing pods or lower the minimum",
-    Lift.MEMBERS,
+    WakeOn.MEMBERS,
 )
 TOO_FEW_GROUPS = Reason(
     "NotEnoughSubGroups",
     Members,
     "the gang needs {need} sub-groups of policy {policy} and has {have}",
     "create the missing pods, or lower minSubGroups",
-    Lift.MEMBERS,
+    WakeOn.MEMBERS,
 )
 TOO_FEW_OF_ROLE = Reason(
     "NotEnoughMembersOfRole",
     Members,
     "the gang needs {need} members of role {role} and has {have}",
     "create the missing pods or lower the minimum",
-    Lift.MEMBERS,
+    WakeOn.MEMBERS,
 )
 GANG = Reason(
     "GangIncomplete",
     Incomplete,
     "{never}{placed} of {need} members could be placed; {cause}",
     "wait for room for all of them, or lower the minimum",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 HALF_BOUND = Reason(
     "GangHalfBound",
@@ -324,79 +326,79 @@ HALF_BOUND = Reason(
     "{bound} of {need} members are bound, and the others find no place: {cause}; "
     "the bound ones keep theirs, because no controller would create them again",
     "make room for the others, or delete the pods",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 HELD = Reason(
     "WaitingForGang",
     HeldPlace,
     "held on {node} for gang {gang}: {placed} of {need}",
     "see why the others wait",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 BIND_FAILED = Reason(
     "BindFailed",
     BindAnswer,
     "{pod} could not be bound to {node}: {detail}",
     "see what the API server minds; the pod is tried again",
-    Lift.TIME,
+    WakeOn.TIME,
 )
 NOT_ADMITTED = Reason(
     "NotAdmitted",
     Admission,
     "not admitted: it needs at least {need}, and {room}",
     "wait for room, or lower the minimum",
-    Lift.ROOM,
-    Lift.QUEUE,
+    WakeOn.ROOM,
+    WakeOn.QUEUE,
 )
 ADMISSION_FULL = Reason(
     "AdmissionFull",
     QueueUse,
     "not admitted: {use}, with what was admitted before, and {need} more would be too much",
     "wait for those before it, raise the queue's limit, or lower the minimum",
-    Lift.ROOM,
-    Lift.QUEUE,
+    WakeOn.ROOM,
+    WakeOn.QUEUE,
 )
 QUOTA = Reason(
     "NamespaceQuota",
     QuotaUse,
     "not admitted: it needs {need} of {resource}, and quota {quota} of its namespace has {used} of {hard} in use",
     "wait for the namespace's other pods, or raise the quota",
-    Lift.ROOM,
-    Lift.QUEUE,
+    WakeOn.ROOM,
+    WakeOn.QUEUE,
 )
 MEMBERS_HELD = Reason(
     "MembersHeldBack",
     Count,
     "members held back by scheduling gates, another scheduler or faults of their own: {count}",
     "lift the gates, or correct those pods",
-    Lift.MEMBERS,
+    WakeOn.MEMBERS,
 )
-BAD_SPEC = Reason("InvalidSpec", Spec, "{field}: {detail}", "correct the object", Lift.SPEC)
+BAD_SPEC = Reason("InvalidSpec", Spec, "{field}: {detail}", "correct the object", WakeOn.SPEC)
 TWO_GANGS = Reason(
     "AmbiguousGang",
     TwoGroups,
     "it belongs to {first} and to {second}, and can be in one group only",
     "leave one of the two out",
-    Lift.SPEC,
+    WakeOn.SPEC,
 )
 TWO_QUEUES = Reason(
     "AmbiguousQueue",
     TwoGroups,
     "it names {first} and {second}, and can be in one queue only",
     "leave one of the two out",
-    Lift.SPEC,
+    WakeOn.SPEC,
 )
 GROUP_INCOMPLETE = Reason(
     "GangGroupIncomplete",
     Partners,
     "it starts together with {awaited}, which cannot start yet",
     "see why those wait",
-    Lift.ROOM,
+    WakeOn.ROOM,
 )
 NODE_OWNED = Reason(
-    "NodeOwned", QueueName, "node(s) belonged to queue {queue}", "name that queue, or add nodes", Lift.NODES
+    "NodeOwned", QueueName, "node(s) belonged to queue {queue}", "name that queue, or add nodes", WakeOn.NODES
 )
-NO_GANG = Reason("GroupMissing", Group, "{group} does not exist", "create it", Lift.MEMBERS)
+NO_GANG = Reason("GroupMissing", Group, "{group} does not exist", "create it", WakeOn.MEMBERS)
 GROUP_AWAITED = Reason(
-    "GroupAwaited", Group, "{group} has not been made yet", "see whether podium's controllers run", Lift.MEMBERS
+    "GroupAwaited", Group, "{group} has not been made yet", "see whether podium's controllers run", WakeOn.MEMBERS
 )

@@ -17,7 +17,7 @@ import msgspec
 P = ParamSpec("P")
 
 
-class Lift(Enum):
+class WakeOn(Enum):
     """What kind of event can make a refusal wrong."""
 
     ROOM = "room on a node"
@@ -31,17 +31,19 @@ class Lift(Enum):
 class Reason(Generic[P]):
     """One kind of refusal: what it is called, what it is about, its sentence, and what to do.
 
-    `sentence` is filled in with the fields of `numbers`, and `lifts` says which events can help.
+    `sentence` is filled in with the fields of `numbers`, and `wake_on` says which events can help.
     """
 
-    __slots__ = ("code", "hint", "lifts", "numbers", "sentence")
+    __slots__ = ("code", "hint", "numbers", "sentence", "wake_on")
 
-    def __init__(self, code: str, numbers: Callable[P, Numbers], sentence: str, hint: str, *lifts: Lift) -> None:
+    def __init__(
+        self, code: str, numbers: Callable[P, Numbers], sentence: str, hint: str, *wake_on: WakeOn
+    ) -> None:
         self.code = code
         self.numbers = numbers
         self.sentence = sentence
         self.hint = hint
-        self.lifts = frozenset(lifts)
+        self.wake_on = frozenset(wake_on)
 
     def __repr__(self) -> str:
         return f"<Reason {self.code}>"
@@ -56,7 +58,7 @@ class Numbers(msgspec.Struct, frozen=True):
         """What the reason's sentence is filled in with."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
-    def lifts(self, own: frozenset[Lift]) -> frozenset[Lift]:
+    def wake_on(self, own: frozenset[WakeOn]) -> frozenset[WakeOn]:
         """Which events can help, where those of the reason are `own`."""
         return own
 
@@ -82,10 +84,10 @@ class Refusal(msgspec.Struct, frozen=True):
         return self.reason.code
 
     @property
-    def lifts(self) -> frozenset[Lift]:
+    def wake_on(self) -> frozenset[WakeOn]:
         """The events that can lift it or one of the others."""
-        found = self.numbers.lifts(self.reason.lifts)
-        return found.union(*(other.lifts for other in self.others)) if self.others else found
+        found = self.numbers.wake_on(self.reason.wake_on)
+        return found.union(*(other.wake_on for other in self.others)) if self.others else found
 
     @property
     def shape(self) -> Hashable:

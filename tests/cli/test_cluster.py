@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from podium.cli.cluster import cluster_settings
-from podium.core.plugin import Plugin
+from podium.core.framework.plugin import Plugin
 from podium.core.plugins import BUILT_IN
 from podium.embedded.cluster import EmbeddedCluster
 from podium.embedded.nodes.shapes import Shape
@@ -90,10 +90,10 @@ async def test_a_plugin_that_answers_nonsense_is_named_on_the_pod(
         client = Client(cluster.transport)
         await create(client, "a")
 
-        async def told() -> str:
+        async def reported() -> str:
             found = await client.get(PODS, "default", "a")
             conditions = found["status"].get("conditions", [])
             return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
 
-        assert f"plugin odd, asked for {hook}, failed: wrong answer" in await until(told)
+        assert f"plugin odd, asked for {hook}, failed: wrong answer" in await until(reported)
         assert not cluster.failed.is_set()

@@ -25,6 +25,6 @@ def test_every_definition_is_printed(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_family_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["crds", "--dialect", "esperanto"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("podium: there is no dialect 'esperanto'; there are ")
-    assert "volcano" in told
+    reported = capsys.readouterr().err
+    assert reported.startswith("podium: there is no dialect 'esperanto'; there are ")
+    assert "volcano" in reported

@@ -13,7 +13,7 @@ from rich.console import Console
 from podium.cli.examples import example_documents
 from podium.cli.progress import Display, Picture, PodRow, Workload, describe
 from podium.dialects.dialect import State
-from podium.dialects.volcano.job_names import JOBS as VOLCANO_JOBS
+from podium.dialects.volcano.job.names import JOBS as VOLCANO_JOBS
 from podium.errors import UsageError
 from podium.kube.resources import CONFIGMAPS, DEPLOYMENTS, JOBS
 from tests.cli.running import podium
@@ -56,7 +56,7 @@ def test_how_a_job_of_volcano_stands(phase: str, state: State) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "state", "told"),
+    ("status", "state", "reported"),
     [
         ({}, State.GOING, "0 of 4 tasks succeeded, 2 running"),
         ({"succeeded": 3}, State.GOING, "3 of 4 tasks succeeded, 2 running"),
@@ -65,11 +65,11 @@ def test_how_a_job_of_volcano_stands(phase: str, state: State) -> None:
         ({"conditions": [{"type": "Failed", "status": "False"}]}, State.GOING, "0 of 4"),
     ],
 )
-def test_how_a_job_stands(status: dict[str, object], state: State, told: str) -> None:
+def test_how_a_job_stands(status: dict[str, object], state: State, reported: str) -> None:
     job = {"metadata": {"name": "train"}, "spec": {"completions": 4}, "status": status}
     found = describe(JOBS, "job/train", job, Counter({"Running": 2}))
     assert found.state is state
-    assert told in found.told
+    assert reported in found.message
 
 
 def test_how_a_deployment_stands() -> None:

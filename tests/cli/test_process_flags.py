@@ -54,9 +54,9 @@ def test_what_is_wrong_is_said_in_a_sentence(
     kubeconfig: str, flags: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["scheduler", "--kubeconfig", kubeconfig, *flags]) == 2
-    told = capsys.readouterr().err
-    assert sentence in told
-    assert len(told.splitlines()) == 1
+    reported = capsys.readouterr().err
+    assert sentence in reported
+    assert len(reported.splitlines()) == 1
 
 
 def test_an_api_family_that_does_not_exist(kubeconfig: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,11 +87,11 @@ def test_volcanos_command_line_is_accepted(kubeconfig: str, capsys: pytest.Captu
         "-v=3",
     ]
     assert run(["scheduler", "--kubeconfig", kubeconfig, *flags]) == 2  # there is no such file
-    told = capsys.readouterr().err.splitlines()
-    assert [line for line in told if "has no effect" not in line] == [
+    reported = capsys.readouterr().err.splitlines()
+    assert [line for line in reported if "has no effect" not in line] == [
         "podium: /nowhere cannot be read: No such file or directory"
     ]
-    assert len(told) == 6
+    assert len(reported) == 6
 
 
 def test_once_does_not_wait_for_a_server(kubeconfig: str, capsys: pytest.CaptureFixture[str]) -> None:

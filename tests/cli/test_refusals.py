@@ -72,8 +72,8 @@ def test_another_program_s_database(tmp_path: Path, refused: Refused) -> None:
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path, refused: Refused) -> None:
     (tmp_path / "file").write_text("")
-    told = refused(1, "up", "--port", "0", "--data-dir", str(tmp_path / "file" / "data"))
-    assert "cannot be used as data directory" in told
+    reported = refused(1, "up", "--port", "0", "--data-dir", str(tmp_path / "file" / "data"))
+    assert "cannot be used as data directory" in reported
 
 
 def test_flags_that_exclude_each_other(tmp_path: Path, refused: Refused) -> None:
@@ -106,7 +106,7 @@ def test_down_where_there_is_nothing(tmp_path: Path, refused: Refused) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         ("up --nodes abc", "Invalid value for '--nodes': 'abc' is not a valid whole number."),
         ("up --port 1.5", "Invalid value for '--port': '1.5' is not a valid whole number."),
@@ -114,15 +114,15 @@ def test_down_where_there_is_nothing(tmp_path: Path, refused: Refused) -> None:
         ("sim run --trace openb --seed x", "'x' is not a valid"),
     ],
 )
-def test_what_is_no_number(line: str, told: str, refused: Refused) -> None:
+def test_what_is_no_number(line: str, reported: str, refused: Refused) -> None:
     found = refused(2, *line.split())
-    assert told in found
+    assert reported in found
     assert "range" not in found
 
 
 def test_a_configuration_that_cannot_be_used(tmp_path: Path, refused: Refused) -> None:
     (tmp_path / "scheduler.yaml").write_text("actions: [enqueue\n")
     data = tmp_path / "data"
-    told = refused(2, "up", "--config", str(tmp_path / "scheduler.yaml"), "--data-dir", str(data))
-    assert "scheduler.yaml, line 2, column 1: it is not YAML" in told
+    reported = refused(2, "up", "--config", str(tmp_path / "scheduler.yaml"), "--data-dir", str(data))
+    assert "scheduler.yaml, line 2, column 1: it is not YAML" in reported
     assert not data.exists()

@@ -95,11 +95,11 @@ def test_its_metrics_count_what_was_asked(running: Up) -> None:
 def test_its_directory_is_locked(running: Up, capsys: pytest.CaptureFixture[str]) -> None:
     data = running.kubeconfig.parent
     assert cli.run(["up", "--port", "0", "--data-dir", str(data)]) == 1
-    told = capsys.readouterr().err
-    assert told.startswith(
+    reported = capsys.readouterr().err
+    assert reported.startswith(
         f"podium: {data} is in use by podium (pid {running.process.pid}): stop it with podium down"
     )
-    assert told.count("\n") == 1
+    assert reported.count("\n") == 1
     assert running.request("GET", "/readyz")[0] == 200
 
 
@@ -179,10 +179,10 @@ def test_a_changed_configuration_is_in_force_and_a_bad_one_changes_nothing(tmp_p
         until(lambda: is_placed("a"), "the new file is in force")
         assert place("b")["schedulingGates"] == [{"name": "podium.dev/quota"}]  # as the file says since
         until(lambda: is_placed("b"), "its queue has room")
-        _, told = cluster.stop(signal.SIGTERM)
+        _, reported = cluster.stop(signal.SIGTERM)
     version = hashlib.sha256(profiles("backfill").encode()).hexdigest()[:12]
-    assert f"{config}: unknown key 'action', did you mean actions; version {version} stays in force" in told
-    assert told.count("\n") == 1
+    assert f"{config}: unknown key 'action', did you mean actions; version {version} stays in force" in reported
+    assert reported.count("\n") == 1
 
 
 def test_down_ends_a_cluster_and_waits_for_its_end(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from podium.cli.main import run
 from podium.cli.vc.details import job_details
 from podium.cli.vc.making import Wish, amounts, job_document, job_in, namespace_in, order_document
 from podium.cli.vc.tables import QUEUE_COLUMNS_IN_SHORT, PodRow, job_table, pod_table, queue_table
-from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job.names import JOBS
 from podium.dialects.volcano.names import QUEUES
 from podium.errors import UsageError
 
@@ -149,19 +149,19 @@ class TestMaking:
         assert "command" not in container
 
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "reported"),
         [
             ("cpu", "'cpu' is not of the form resource=amount"),
             ("cpu=", "'cpu=' is not of the form resource=amount"),
             ("cpu=lots", "lots"),
         ],
     )
-    def test_amounts_that_are_none(self, text: str, told: str) -> None:
-        with pytest.raises(UsageError, match=told):
+    def test_amounts_that_are_none(self, text: str, reported: str) -> None:
+        with pytest.raises(UsageError, match=reported):
             amounts(text, "--requests")
 
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "reported"),
         [
             ("a: [", "is not YAML"),
             ("", "must hold one object"),
@@ -169,10 +169,10 @@ class TestMaking:
             ("- 1\n", "must hold one object"),
         ],
     )
-    def test_files_that_hold_no_job(self, text: str, told: str, tmp_path: Path) -> None:
+    def test_files_that_hold_no_job(self, text: str, reported: str, tmp_path: Path) -> None:
         file = tmp_path / "job.yaml"
         file.write_text(text)
-        with pytest.raises(UsageError, match=told):
+        with pytest.raises(UsageError, match=reported):
             job_in(file)
         with pytest.raises(UsageError, match="cannot be read"):
             job_in(tmp_path / "other.yaml")
@@ -197,7 +197,7 @@ def test_a_file_says_its_namespace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         ("job view", "which job? give its name by --name"),
         ("job run", "which job? give its name by --name"),
@@ -213,7 +213,7 @@ def test_a_file_says_its_namespace() -> None:
 )
 def test_wrong_usage_is_told_in_one_sentence(
     line: str,
-    told: str,
+    reported: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -225,4 +225,4 @@ def test_wrong_usage_is_told_in_one_sentence(
     )
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
     assert run(["vc", *line.split()]) == 2
-    assert capsys.readouterr().err == f"podium: {told}\n"
+    assert capsys.readouterr().err == f"podium: {reported}\n"

@@ -72,8 +72,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             for outcome in outcomes
         }
         if any(counts.values()):
-            told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
-            terminalreporter.write_line(f"compat on the {name} server: {told}", bold=True)
+            reported = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+            terminalreporter.write_line(f"compat on the {name} server: {reported}", bold=True)
     if missing:
         terminalreporter.write_sep("!", "THE STORIES ON THE REAL SERVER WERE SKIPPED", red=True, bold=True)
         terminalreporter.write_line(missing[0], red=True)

@@ -83,13 +83,13 @@ def test_watch(server: Server, ns: str, api: Any) -> None:
 def test_its_informer(server: Server, ns: str, api: Any) -> None:
     core = client.CoreV1Api(api)
     core.create_namespaced_pod(ns, pod("before"))
-    told: list[tuple[str, str]] = []
+    reported: list[tuple[str, str]] = []
     lock = threading.Lock()
 
     def note(kind: str) -> Any:
         def handler(obj: Any) -> None:
             with lock:
-                told.append((kind, obj.metadata.name))
+                reported.append((kind, obj.metadata.name))
 
         return handler
 
@@ -98,11 +98,11 @@ def test_its_informer(server: Server, ns: str, api: Any) -> None:
         informer.add_event_handler(kind, note(kind))
     informer.start()
     try:
-        eventually(lambda: ("ADDED", "before") in told, "what was there")
+        eventually(lambda: ("ADDED", "before") in reported, "what was there")
         core.create_namespaced_pod(ns, pod("after"))
-        eventually(lambda: ("MODIFIED", "after") in told, "what came and changed")
+        eventually(lambda: ("MODIFIED", "after") in reported, "what came and changed")
         core.delete_namespaced_pod("before", ns, grace_period_seconds=0)
-        eventually(lambda: ("DELETED", "before") in told, "what went")
+        eventually(lambda: ("DELETED", "before") in reported, "what went")
         eventually(lambda: [found.metadata.name for found in informer.cache.list()] == ["after"], "the cache")
     finally:
         informer.stop()

@@ -136,8 +136,8 @@ def test_a_field_that_nobody_reads_in_a_template(volcano: Server, ns: str, given
     assert (warned.status, warned.headers.get("Warning")) == (201, f'299 - "unknown field \\"{path}\\""')
     silent = volcano.http("POST", jobs, job("silent", **given), query={"fieldValidation": "Ignore"})
     assert (silent.status, silent.headers.get("Warning")) == (201, None)
-    told = volcano.kubectl("apply", "-n", ns, "-f", "-", input=job("applied", **given), check=False).err
-    assert f'unknown field "{path}"' in told
+    reported = volcano.kubectl("apply", "-n", ns, "-f", "-", input=job("applied", **given), check=False).err
+    assert f'unknown field "{path}"' in reported
 
 
 def test_a_template_is_stored_as_it_was_written(volcano: Server, ns: str) -> None:
@@ -166,9 +166,9 @@ def test_a_template_is_stored_as_it_was_written(volcano: Server, ns: str) -> Non
 
 
 def test_kubectl_explains_templates_of_jobs(volcano: Server) -> None:
-    told = volcano.kubectl("explain", "vcjob.spec.tasks.template.spec.containers.resources").out
-    assert "limits" in told
-    assert "requests" in told
+    reported = volcano.kubectl("explain", "vcjob.spec.tasks.template.spec.containers.resources").out
+    assert "limits" in reported
+    assert "requests" in reported
 
 
 @pytest.mark.parametrize(
@@ -220,5 +220,5 @@ def test_the_status_of_a_queue_is_a_subresource(volcano: Server) -> None:
 
 
 def test_fields_are_explained(volcano: Server) -> None:
-    told = volcano.kubectl("explain", "podgroups.scheduling.volcano.sh.spec.minMember").out
-    assert "Pods that start together or not at all." in told
+    reported = volcano.kubectl("explain", "podgroups.scheduling.volcano.sh.spec.minMember").out
+    assert "Pods that start together or not at all." in reported

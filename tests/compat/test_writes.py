@@ -357,7 +357,7 @@ DOUBLED = """
 
 
 @pytest.mark.parametrize(
-    ("part", "told"),
+    ("part", "reported"),
     [
         ('"no":1,"replicas":2,"replicas":3', ('unknown field "spec.no"', 'duplicate field "spec.replicas"')),
         ('"replicas":2,"replicas":3,"no":1', ('duplicate field "spec.replicas"', 'unknown field "spec.no"')),
@@ -366,7 +366,7 @@ DOUBLED = """
     ],
 )
 def test_complaints_come_in_the_order_of_the_text(
-    server: Server, ns: str, part: str, told: tuple[str, ...]
+    server: Server, ns: str, part: str, reported: tuple[str, ...]
 ) -> None:
     path = f"/apis/apps/v1/namespaces/{ns}/deployments"
     answer = server.http("POST", path, (DOUBLED % part).encode(), query={"fieldValidation": "Strict"})
@@ -374,7 +374,7 @@ def test_complaints_come_in_the_order_of_the_text(
     expected = (
         'unknown field "metadata.strange"',
         'duplicate field "metadata.labels.a"',
-        *told,
+        *reported,
         'duplicate field "spec.template.spec.containers[0].name"',
         'unknown field "spec.template.spec.containers[0].odd"',
         'unknown field "last"',

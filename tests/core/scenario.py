@@ -34,15 +34,15 @@ from typing import Any
 import msgspec
 import yaml
 
-from podium.core.cluster import Cluster
-from podium.core.constraints import Constraints, PodSelection, PodTerm, Requirement
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.nodes import NodeFacts
 from podium.core.cycle import run_cycle
-from podium.core.decisions import Bind, Decision, Evict, Failure, Nominate, QueueFault, Refuse
-from podium.core.facts import GangFacts, TaskFacts
-from podium.core.hooks import SWITCHES
-from podium.core.model import Phase, Queue, State
-from podium.core.nodes import NodeFacts
-from podium.core.profile import read_profile
+from podium.core.framework.hooks import SWITCHES
+from podium.core.model.constraints import Constraints, PodSelection, PodTerm, Requirement
+from podium.core.model.decisions import Bind, Decision, Evict, Failure, Nominate, QueueFault, Refuse
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.model import Phase, Queue, State
+from podium.core.profiles.profile import read_profile
 from podium.dialects.volcano.names import NODE_GROUP
 from podium.dialects.volcano.translate import longest_wait, read_path
 from podium.kube.quantity import parse_milli, parse_units
@@ -97,7 +97,7 @@ def configuration_of(table: Mapping[str, Any]) -> dict[str, Any]:
             plugins.append({"name": name, "arguments": args, **states})
         document["tiers"].append({"plugins": plugins})
     configured = table.get("configure") or {}
-    document["configurations"] = [{"name": name, "arguments": told} for name, told in configured.items()]
+    document["configurations"] = [{"name": name, "arguments": reported} for name, reported in configured.items()]
     return document
 
 
@@ -105,11 +105,11 @@ def without_argument(table: Mapping[str, Any]) -> dict[str, Any]:
     """A scenario as it would be without the argument, or the switch, that it is about."""
     owner, name = table["argument"]
 
-    def stripped(told: Mapping[str, Any]) -> dict[str, Any]:
+    def stripped(reported: Mapping[str, Any]) -> dict[str, Any]:
         head = name.partition("<")[0]
         return {
             key: value
-            for key, value in told.items()
+            for key, value in reported.items()
             if key != name and not (head != name and key.startswith(head))
         }
 
@@ -118,15 +118,15 @@ def without_argument(table: Mapping[str, Any]) -> dict[str, Any]:
         hooks = table["hooks"]
         if owner == "switch" and hooks != "all":
             hooks = [hook for hook in hooks if HOOKS[hook] != name]
-        told = table.get("with", {})
-        return {"hooks": hooks, "with": stripped(told) if plugin == owner else told}
+        reported = table.get("with", {})
+        return {"hooks": hooks, "with": stripped(reported) if plugin == owner else reported}
 
     return {
         **table,
         "profile": [{plugin: entry(plugin, given) for plugin, given in tier.items()} for tier in table["profile"]],
         "with": {
-            plugin: stripped(told) if plugin == owner else told
-            for plugin, told in (table.get("with") or {}).items()
+            plugin: stripped(reported) if plugin == owner else reported
+            for plugin, reported in (table.get("with") or {}).items()
         },
     }
 

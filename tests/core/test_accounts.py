@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from podium.core.accounts import Accounts, Demand
-from podium.core.model import Mode, Phase, Size, State, Task
-from podium.core.resources import LIMIT
+from podium.core.cluster.accounts import Accounts, Demand
+from podium.core.model.model import Mode, Phase, Size, State, Task
+from podium.core.model.resources import LIMIT
 from tests.core.world import GIB, World
 
 
@@ -32,9 +32,9 @@ def account(world: World, queue: str = "q") -> dict[str, int]:
     found = world.cluster.accounts.queues[queue]
     return {
         "gangs": found.gangs,
-        "held": cpu(world, found.held),
+        "held": cpu(world, found.allocated),
         "waiting": cpu(world, found.waiting),
-        "let_in": cpu(world, found.let_in),
+        "let_in": cpu(world, found.inqueue),
         "elastic": cpu(world, found.elastic),
     }
 
@@ -91,7 +91,7 @@ def test_two_gangs_of_a_queue_are_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "running", "let_in", "elastic"),
+    ("phase", "running", "inqueue", "elastic"),
     [
         (Phase.PENDING, 0, 0, 0),
         (Phase.INQUEUE, 0, 3000, 0),
@@ -105,13 +105,13 @@ def test_two_gangs_of_a_queue_are_added() -> None:
     ],
 )
 def test_what_an_admitted_gang_may_still_take_and_what_is_beyond_its_minimum(
-    phase: Phase, running: int, let_in: int, elastic: int
+    phase: Phase, running: int, inqueue: int, elastic: int
 ) -> None:
     found = world()
     found.gang("g", minimum=2, phase=phase, minimum_resources={"cpu": 3000})
     put(found, "t", [RUNNING] * running + [PENDING])
     sums = account(found)
-    assert (sums["let_in"], sums["elastic"]) == (let_in, elastic)
+    assert (sums["let_in"], sums["elastic"]) == (inqueue, elastic)
 
 
 def test_a_resource_that_gets_its_name_later_counts_from_then_on() -> None:
@@ -123,14 +123,14 @@ def test_a_resource_that_gets_its_name_later_counts_from_then_on() -> None:
     assert found.cluster.dimensions.find("example.com/new") is None
     column = found.cluster.dimensions.column("example.com/new")
     assert account(found)["gangs"] == 1
-    assert found.cluster.accounts.queues["q"].let_in == {column: 4}
+    assert found.cluster.accounts.queues["q"].inqueue == {column: 4}
 
 
 def test_minimums_out_of_bounds_are_cut() -> None:
     found = world()
     found.gang("g", minimum_resources={"cpu": -5, "memory": 2 * LIMIT})
     account(found)
-    (sums,) = [found.cluster.accounts.queues["q"].let_in]
+    (sums,) = [found.cluster.accounts.queues["q"].inqueue]
     memory = found.cluster.dimensions.find("memory")
     assert sums == {memory: LIMIT}
 
@@ -185,7 +185,7 @@ def test_gangs_that_start_together_are_known() -> None:
 def lines(world: World) -> dict[Demand, list[str]]:
     world.cluster.settle()
     world.cluster.validate()
-    return {demand: sorted(gangs) for demand, gangs in world.cluster.accounts.lines.items()}
+    return {demand: sorted(gangs) for demand, gangs in world.cluster.accounts.equal_demand.items()}
 
 
 def test_gangs_that_ask_for_the_same_stand_in_one_line() -> None:
@@ -252,9 +252,9 @@ def test_every_kind_of_difference_is_found() -> None:
     assert found.cluster.accounts is not accounts, "the truth counts from now on"
     assert found.cluster.recount_accounts() == 0
     spoils: list[Callable[[Accounts], object]] = [
-        lambda accounts: accounts.queues["q"].let_in.update({0: 7}),
+        lambda accounts: accounts.queues["q"].inqueue.update({0: 7}),
         lambda accounts: accounts.queues["q"].elastic.update({0: 7}),
-        lambda accounts: accounts.queues["q"].held.clear(),
+        lambda accounts: accounts.queues["q"].allocated.clear(),
         lambda accounts: accounts.namespaces["ns"].update({0: 7}),
         lambda accounts: accounts.namespaces.update({"gone": {0: 7}}),
         lambda accounts: accounts.active.clear(),

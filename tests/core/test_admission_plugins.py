@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.core.model import NodeGroups, Phase, Queue
-from podium.core.profile import Profile
+from podium.core.model.model import NodeGroups, Phase, Queue
+from podium.core.profiles.profile import Profile
 from tests.core.world import GIB, World, profile
 
 # --- resourcequota -----------------------------------------------------------------------------------------------

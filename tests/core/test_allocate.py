@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.core.decisions import Bind, Release, Reserve
-from podium.core.model import Gang, Mode, Phase, State
+from podium.core.model.decisions import Bind, Release, Reserve
+from podium.core.model.model import Gang, Mode, Phase, State
 from tests.core.world import World, profile
 
 PLAIN = profile(["priority", "gang"], ["predicates", "nodeorder"])

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.core.answers import CHECKS
-from podium.core.decisions import Failure, Refuse
-from podium.core.hooks import HOOKS, Rule
-from podium.core.model import Gang, Phase, Task
-from podium.core.plugin import Placed, Plugin
+from podium.core.framework.answers import CHECKS
+from podium.core.framework.hooks import HOOKS, Rule
+from podium.core.framework.plugin import Placed, Plugin
+from podium.core.model.decisions import Failure, Refuse
+from podium.core.model.model import Gang, Phase, Task
 from podium.core.plugins import BUILT_IN
 from podium.numbers import Nothing
 from podium.reasons import QUEUE_LIMIT, Refusal
@@ -49,7 +49,7 @@ NONSENSE: list[tuple[str, Any]] = [
     ("batch_node_order", np.zeros(7)),
     ("best_node", 7),
     ("best_node", "n"),
-    ("kind", []),
+    ("signature", []),
 ]
 # Orders concern two: a wrong answer counts as not minding, and is told.
 DISORDER: list[tuple[str, Any]] = [
@@ -77,7 +77,7 @@ def answering(hook: str, answer: Any, always: bool) -> type[Plugin]:
     def kind(self: Plugin, task: Task) -> str:
         return task.gang.name
 
-    return type("Nonsense", (Plugin,), {"name": "nonsense", "kind": kind, hook: asked})
+    return type("Nonsense", (Plugin,), {"name": "nonsense", "signature": kind, hook: asked})
 
 
 def _fine(hook: str, about: tuple[Any, ...]) -> Any:
@@ -145,7 +145,9 @@ def test_an_order_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, hook: st
 
 
 def test_every_hook_that_built_in_actions_ask_is_checked() -> None:
-    silent = {name for name, hook in HOOKS.items() if hook.rule is Rule.TOLD and name not in ("kind", "applies")}
+    silent = {
+        name for name, hook in HOOKS.items() if hook.rule is Rule.NOTIFIED and name not in ("signature", "applies")
+    }
     asked = {name for name, hook in HOOKS.items() if hook.asked_by}
     assert asked - silent <= CHECKS.keys()
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from podium.core.model import Task
-from podium.core.plugin import Plugin, Scores
+from podium.core.framework.plugin import Plugin, Scores
+from podium.core.framework.session import Session
+from podium.core.model.model import Task
 from podium.core.plugins import BUILT_IN
-from podium.core.session import Session
 from podium.reasons import PLUGIN, Refusal, refuse
 from tests.core.world import World, profile
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from podium.core.constraints import Claim, Constraints, NodeTerm, Requirement, Sharing, VolumeOption
-from podium.core.model import State
+from podium.core.model.constraints import Claim, Constraints, NodeTerm, Requirement, Sharing, VolumeOption
+from podium.core.model.model import State
 from tests.core.world import HOST, World, profile
 
 GANGS = profile(["gang"], ["predicates"])
@@ -108,8 +108,8 @@ def test_a_claim_for_one_task_only() -> None:
     world.task("one", alone)
     world.task("other", alone)
     assert len(world.run(GANGS).placed) == 1
-    told = " ".join(world.refusal(name) for name in ("one", "other"))
-    assert "another pod uses a volume claim that only one pod may use" in told
+    reported = " ".join(world.refusal(name) for name in ("one", "other"))
+    assert "another pod uses a volume claim that only one pod may use" in reported
 
 
 def test_preemption_takes_such_a_claim_over() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 
-from podium.core.cluster import Cluster
-from podium.core.constraints import Constraints
-from podium.core.facts import GangFacts, TaskFacts
-from podium.core.model import State
-from podium.core.nodes import NodeFacts
-from podium.core.resources import CPU
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.nodes import NodeFacts
+from podium.core.model.constraints import Constraints
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.model import State
+from podium.core.model.resources import CPU
 from tests.core.world import World, profile
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.core.constraints import Constraints, DeviceRequest
+from podium.core.model.constraints import Constraints, DeviceRequest
 from tests.core.world import World, profile
 
 HALF = Constraints(devices=DeviceRequest(share=500))

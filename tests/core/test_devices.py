@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.core.constraints import WHOLE, Constraints, DeviceRequest
-from podium.core.decisions import Refuse
-from podium.core.fragmentation import Shape
-from podium.core.model import State, Task
-from podium.core.profile import Profile
+from podium.core.cluster.fragmentation import Shape
+from podium.core.model.constraints import WHOLE, Constraints, DeviceRequest
+from podium.core.model.decisions import Refuse
+from podium.core.model.model import State, Task
+from podium.core.profiles.profile import Profile
 from tests.core.world import World, profile
 
 MILLI = "gpu-milli"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.core.decisions import Nominate
-from podium.core.model import Phase, Queue, State
+from podium.core.model.decisions import Nominate
+from podium.core.model.model import Phase, Queue, State
 from podium.reasons import NO_NODES, refuse
 from tests.core.world import World, profile
 
@@ -45,8 +45,8 @@ def test_one_that_lacks_a_single_member_is_told_of_that_member() -> None:
     gang = world.gang("g", minimum=2)
     world.task("g-0", gang=gang, at="n")
     world.task("g-1", gang=gang, cpu=5000)
-    told = world.run(PLAIN).refusal("g")
-    assert "members need" not in told
+    reported = world.run(PLAIN).refusal("g")
+    assert "members need" not in reported
     lone = World()
     lone.node("n", cpu=2000)
     lone.task("t", cpu=5000)

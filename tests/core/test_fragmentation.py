@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from podium.core.fragmentation import Shape, Target
+from podium.core.cluster.fragmentation import Shape, Target
 
 MODELS = ["", "a100", "v100"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from podium.core.arguments import Arguments
-from podium.core.panel import Enabled
-from podium.core.registry import misfit
-from podium.core.session import Session
+from podium.core.framework.arguments import Arguments
+from podium.core.framework.framework import EnabledPlugin
+from podium.core.framework.session import Session
+from podium.core.profiles.registry import misfit
 from tests.core.world import NOW, World
 from tests.generated import COMPARISON, DOCS, PAGES, declared, pictures, shown_by_argument
 
@@ -32,7 +32,7 @@ def test_the_examples_on_the_page_work() -> None:
     for index in range(2):
         world.task(f"band-{index}", labels={"noise": "yes"})
     plugin = names["Quiet"](Arguments({}, names["Quiet"].ARGUMENTS))
-    session = Session(world.cluster, [[Enabled(plugin, {})]], NOW)
+    session = Session(world.cluster, [[EnabledPlugin(plugin, {})]], NOW)
     band = session.cluster.tasks["ns/band-0"]
     assert session.candidates(band).choose([band]) == [1]
     assert list(session.steps(names["Auction"]())) == [None, None]

@@ -24,14 +24,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from podium.core.cluster import Cluster
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.nodes import NodeFacts
 from podium.core.cycle import run_cycle
-from podium.core.decisions import Bind, Decision, Evict, Failure, GangPhase, Nominate
-from podium.core.facts import GangFacts, TaskFacts
-from podium.core.model import HOLDING, ON_NODE, Phase, Queue, State
-from podium.core.nodes import NodeFacts
+from podium.core.model.decisions import Bind, Decision, Evict, Failure, GangPhase, Nominate
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.model import HOLDING, ON_NODE, Phase, Queue, State
 from podium.core.plugins.queue_tree import QueueTree
-from podium.core.profile import Profile, read_profile
+from podium.core.profiles.profile import Profile, read_profile
 
 NODES = ["n1", "n2", "n3"]
 QUEUES = ["root", "qa", "qb", "qc"]
@@ -340,9 +340,9 @@ class Histories(RuleBasedStateMachine):
         binds = [each for each in decisions if isinstance(each, Bind)]
         assert len({each.task for each in binds}) == len(binds), "I2"
         for each in binds:
-            told, task = self.tasks[each.task], cluster.tasks[each.task]
-            assert told.state is State.PENDING, "I2"
-            assert not told.gated, "I2"
+            reported, task = self.tasks[each.task], cluster.tasks[each.task]
+            assert reported.state is State.PENDING, "I2"
+            assert not reported.gated, "I2"
             assert self.nodes[each.node].ready, "I2"
             assert task.row == cluster.nodes.rows[each.node], "I2"
             for column, _ in task.cls.request.pairs:
@@ -357,7 +357,7 @@ class Histories(RuleBasedStateMachine):
             self.check_nothing_left()
 
     def check_limits(self, queue: str, columns: list[int], *, tree: bool) -> None:
-        lines = QueueTree(self.queues).lines
+        lines = QueueTree(self.queues).to_root
         for above in lines[queue] if tree else [queue]:
             capability = self.queues[above].capability if above in self.queues else {}
             for resource, limit in capability.items():
@@ -396,10 +396,10 @@ class Histories(RuleBasedStateMachine):
         self.cluster.validate()
         assert set(self.cluster.tasks) == set(self.tasks)
         assert set(self.cluster.gangs) == set(self.gangs)
-        for id, told in self.tasks.items():
+        for id, reported in self.tasks.items():
             task = self.cluster.tasks[id]
-            assert task.state is told.state, "I3"
-            there = self.cluster.nodes.rows.get(told.node, -1) if told.state in ON_NODE else -1
+            assert task.state is reported.state, "I3"
+            there = self.cluster.nodes.rows.get(reported.node, -1) if reported.state in ON_NODE else -1
             assert task.row == there, "I3"
 
     @rule()

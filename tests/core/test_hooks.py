@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from podium.core.action import Action
 from podium.core.actions import BUILT_IN as ACTIONS
-from podium.core.hooks import HOOKS, SWITCHES, Hook, Rule, combine
-from podium.core.model import Queue, Task
-from podium.core.plugin import Plugin, Vote
+from podium.core.framework.action import Action
+from podium.core.framework.hooks import HOOKS, SWITCHES, Hook, Rule, combine
+from podium.core.framework.plugin import Plugin, Vote
+from podium.core.framework.session import Session
+from podium.core.model.model import Queue, Task
 from podium.core.plugins import BUILT_IN
-from podium.core.session import Session
 from podium.reasons import PLUGIN, Refusal, refuse
 from tests.core.world import NOW, World, profile
 
@@ -88,7 +88,7 @@ NO, PERHAPS, YES = Vote.REJECT, Vote.ABSTAIN, Vote.PERMIT
 @pytest.mark.parametrize(
     ("rule", "tiers", "expected"),
     [
-        (Rule.TOLD, [[1]], None),
+        (Rule.NOTIFIED, [[1]], None),
         (Rule.FIRST, [[0, 2], [3]], 2),
         (Rule.FIRST, [[None], [0]], None),
         (Rule.FIRST, [], None),

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from podium.core.actions.line import Line
-from podium.core.decisions import Decision
-from podium.core.model import Gang, Phase, Queue
-from podium.core.panel import Panel
-from podium.core.plugin import Placed, Plugin
+from podium.core.actions.gang_queue import GangQueue
+from podium.core.framework.framework import Framework
+from podium.core.framework.plugin import Placed, Plugin
+from podium.core.model.decisions import Decision
+from podium.core.model.model import Gang, Phase, Queue
 from podium.core.plugins import BUILT_IN
 from podium.core.plugins.proportion import Proportion
-from podium.core.profile import Profile
+from podium.core.profiles.profile import Profile
 from tests.core.world import GIB, World, profile
 
 
@@ -61,7 +61,7 @@ def decided(seed: int, plugin: str) -> list[Decision]:
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
 def test_keys_decide_as_comparing_does(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     by_key = [decided(seed, plugin) for seed in range(60)]
-    monkeypatch.setattr(Panel, "queue_key", None)
+    monkeypatch.setattr(Framework, "queue_key", None)
     assert [decided(seed, plugin) for seed in range(60)] == by_key
 
 
@@ -76,7 +76,7 @@ def test_the_next_queue_is_the_first_of_all_in_line(plugin: str, by_namespace: b
         for gang in gangs:
             gang.namespace = dice.choice(["one", "two"])
         assert session.queue_key is not None
-        line, waiting = Line(session, gangs, by_namespace=by_namespace), list(gangs)
+        line, waiting = GangQueue(session, gangs, by_namespace=by_namespace), list(gangs)
         placed: list[Placed] = []
         while (queue := line.next_queue()) is not None:
             turn = [each for each in waiting if not by_namespace or each.namespace == min(_homes(waiting))]
@@ -91,9 +91,9 @@ def test_the_next_queue_is_the_first_of_all_in_line(plugin: str, by_namespace: b
             if gang.tasks and dice.random() < 0.7:
                 task = dice.choice(list(gang.tasks.values()))
                 placed.append(Placed(gang, task.cls, [task]))
-                session.tell_allocated(placed[-1])
+                session.notify_allocated(placed[-1])
             if placed and dice.random() < 0.4:
-                session.tell_deallocated(placed.pop(dice.randrange(len(placed))))
+                session.notify_deallocated(placed.pop(dice.randrange(len(placed))))
             if dice.random() < 0.4:
                 line.push(gang)
                 waiting.append(gang)
@@ -153,6 +153,6 @@ def test_a_key_of_another_order_is_none(monkeypatch: pytest.MonkeyPatch) -> None
         world.task(f"in-{id}", queue=id)
     session = world.session(fair("backwards"))
     assert session.queue_key is None
-    queue = Line(session, session.gangs).next_queue()
+    queue = GangQueue(session, session.gangs).next_queue()
     assert queue is not None
     assert queue.id == "c"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.core.constraints import Constraints, NodeTerm, Requirement, Spread, Toleration
-from podium.core.model import Task
-from podium.core.properties import Taint
+from podium.core.model.constraints import Constraints, NodeTerm, Requirement, Spread, Toleration
+from podium.core.model.labels import Taint
+from podium.core.model.model import Task
 from tests.core.world import GIB, HOST, ZONE, World, named, near, profile
 
 # Every scorer off: a test turns on what it looks at.
@@ -32,8 +32,8 @@ OFF: dict[str, Any] = {
 
 
 def only(**weights: float) -> Any:
-    told = {**OFF, **{f"{name}.weight": weight for name, weight in weights.items()}}
-    return profile(["predicates", {"name": "nodeorder", "arguments": told}])
+    reported = {**OFF, **{f"{name}.weight": weight for name, weight in weights.items()}}
+    return profile(["predicates", {"name": "nodeorder", "arguments": reported}])
 
 
 def placed(build: Callable[[World], None], by: Any) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from podium.core import peers
-from podium.core.cluster import Cluster
-from podium.core.constraints import Constraints, PodSelection, PodTerm, Requirement, Spread
-from podium.core.facts import GangFacts, TaskFacts
-from podium.core.labels import all_hold
-from podium.core.model import Phase, Queue, State
-from podium.core.nodes import NodeFacts
+from podium.core.cluster import peers
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.nodes import NodeFacts
+from podium.core.model.constraints import Constraints, PodSelection, PodTerm, Requirement, Spread
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.labels import all_hold
+from podium.core.model.model import Phase, Queue, State
 
 HOSTNAME = "kubernetes.io/hostname"
 NODES = 4

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.core.placement import Index, Scores, best_rows, place
+from podium.core.placement.placement import Index, Scores, best_rows, place
 
 
 def one_by_one(room: Index, base: Scores, slope: Scores, ranks: Index, count: int) -> list[int]:

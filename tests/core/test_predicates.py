@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.core import affinity, spread
-from podium.core.constraints import (
+from podium.core.model.constraints import (
     Attachment,
     Claim,
     Constraints,
@@ -23,17 +22,18 @@ from podium.core.constraints import (
     Toleration,
     VolumeOption,
 )
-from podium.core.model import State, Task
+from podium.core.model.labels import Taint
+from podium.core.model.model import State, Task
+from podium.core.placement import affinity, spread
 from podium.core.plugins.predicates import eligible
-from podium.core.properties import Taint
 from tests.core.world import HOST, ZONE, World, named, near, profile
 
 FILTERS = profile(["predicates"])
 
 
 def filters(**arguments: Any) -> Any:
-    told = {f"predicate.{name}Enable": value for name, value in arguments.items()}
-    return profile([{"name": "predicates", "arguments": told}])
+    reported = {f"predicate.{name}Enable": value for name, value in arguments.items()}
+    return profile([{"name": "predicates", "arguments": reported}])
 
 
 def possible(world: World, task: Task, by: Any = FILTERS) -> set[str]:
@@ -260,17 +260,17 @@ def test_a_gang_does_not_attach_more_than_the_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told", "by"),
+    ("wanted", "reported", "by"),
     [
         (Constraints(device_claims=("gpu",)), "claims on devices are not supported: gpu", FILTERS),
         (Constraints(unbound=("data",)), "volume claims cannot be used: data", FILTERS),
     ],
 )
-def test_what_no_node_can_help_with_is_refused_at_once(wanted: Constraints, told: str, by: Any) -> None:
+def test_what_no_node_can_help_with_is_refused_at_once(wanted: Constraints, reported: str, by: Any) -> None:
     world = World()
     world.node("a")
     world.task("t", wanted)
-    assert told in world.run(by).refusal("t")
+    assert reported in world.run(by).refusal("t")
     assert world.placed == {}
 
 
@@ -409,12 +409,12 @@ def test_labels_do_not_split_a_class_and_only_looked_at_ones_slow_it_down() -> N
     numbered = [world.task(f"t-{index}", labels={"index": str(index)}) for index in range(3)]
     assert len({task.cls for task in numbered}) == 1
     session = world.session(FILTERS)
-    assert session.alike(numbered[0], numbered[1])
+    assert session.same_signature(numbered[0], numbered[1])
     assert session.candidates(numbered[0]).path == ("batch", [])
     world.task("loner", Constraints(anti_affinity=(near(ZONE, index="1"),)), at="a1")
     session = world.session(FILTERS)
-    assert not session.alike(numbered[0], numbered[1])
-    assert session.alike(numbered[0], numbered[2])
+    assert not session.same_signature(numbered[0], numbered[1])
+    assert session.same_signature(numbered[0], numbered[2])
     assert session.candidates(numbered[0]).path == ("batch", [])
     assert session.candidates(numbered[1]).path == ("one by one", ["predicates.batch_predicate"])
 
@@ -521,15 +521,15 @@ def test_a_refusal_counts_the_nodes_of_each_filter() -> None:
     world.node("d", {"disk": "ssd"}, cpu=500)
     world.node("e", {"disk": "ssd"}, taints=[Taint("gpu", "NoSchedule", "yes")])
     world.task("t", Constraints(selector=(("disk", "ssd"),)))
-    told = world.run(FILTERS).refusal("t")
-    assert "0/5 nodes are available" in told
+    reported = world.run(FILTERS).refusal("t")
+    assert "0/5 nodes are available" in reported
     for part in (
         "1 Insufficient cpu",
         "1 node(s) were unschedulable",
         "2 node(s) didn't match the node selector or affinity",
         "1 node(s) had untolerated taint {gpu: yes}",
     ):
-        assert part in told
+        assert part in reported
 
 
 # --- vectors against a plain model ------------------------------------------------------------------------------
@@ -630,7 +630,7 @@ def test_the_pieces_agree_on_what_counts() -> None:
     task = world.task("t", Constraints(affinity=(near(ZONE, app="db"),), spread=(Spread(ZONE, named(app="db")),)))
     world.cluster.settle()
     peers, properties = world.cluster.peers, world.cluster.nodes.properties
-    refused = affinity.lonely(peers, properties, task, later=False) | spread.crowded(
+    refused = affinity.violates_affinity(peers, properties, task, later=False) | spread.exceeds_max_skew(
         peers, properties, task, lambda each: eligible(properties, task.cls.constraints, each)
     )
     names_of = [world.cluster.nodes.name(int(row)) for row in np.flatnonzero(~refused)]

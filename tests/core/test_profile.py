@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.core.profile import read_profile
+from podium.core.profiles.profile import read_profile
 from podium.errors import UsageError
 from tests.volcano_files import BUILT_IN, HELM
 
@@ -69,7 +69,7 @@ def test_plugins_to_come_are_accepted(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "reported"),
     [
         ({"actions": "allocate, alocate"}, "actions: there is no action 'alocate'; there are allocate,"),
         ({"actions": ["allocate"]}, "actions: want names separated by commas"),
@@ -90,11 +90,11 @@ def test_plugins_to_come_are_accepted(name: str) -> None:
         ),
     ],
 )
-def test_mistakes_are_told_with_their_place(document: dict[str, Any], told: str) -> None:
+def test_mistakes_are_told_with_their_place(document: dict[str, Any], reported: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_profile(document, "file.yaml")
     assert str(caught.value).startswith("file.yaml: ")
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_what_the_profile_says_holds_for_every_action_that_does_not_say_otherwise() -> None:
@@ -147,8 +147,8 @@ def test_what_is_told_without_effect_is_warned_about(document: dict[str, Any], w
 
 
 def test_arguments_with_a_placeholder_in_their_name_are_known() -> None:
-    told = {"binpack.resources": "nvidia.com/gpu", "binpack.resources.nvidia.com/gpu": "5"}
-    profile = read_profile({"tiers": [{"plugins": [{"name": "binpack", "arguments": told}]}]})
+    reported = {"binpack.resources": "nvidia.com/gpu", "binpack.resources.nvidia.com/gpu": "5"}
+    profile = read_profile({"tiers": [{"plugins": [{"name": "binpack", "arguments": reported}]}]})
     assert profile.warnings == ()
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.core import quorum
-from podium.core.model import HOLDING, READY, Gang, State, SubGroupPolicy, Task
+from podium.core.model import quorum
+from podium.core.model.model import HOLDING, READY, Gang, State, SubGroupPolicy, Task
 from tests.core.world import World
 
 PENDING, RUNNING, RESERVED, PIPELINED = State.PENDING, State.RUNNING, State.RESERVED, State.PIPELINED

@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from podium.core.cluster import Cluster
-from podium.core.facts import GangFacts, TaskFacts
-from podium.core.model import Queue, State
-from podium.core.nodes import NodeFacts
-from podium.core.parties import Slot
-from podium.core.recount import recount
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.nodes import NodeFacts
+from podium.core.cluster.recount import recount
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.model import Queue, State
+from podium.core.model.parties import Slot
 
 
 def cluster() -> Cluster:
@@ -37,7 +37,7 @@ def test_sums_that_are_wrong_are_put_right() -> None:
     found = cluster()
     found.nodes.used[0, 0] += 500
     found.nodes.releasing[0, 0] = 0
-    found.accounts.queues["q"].held[0] = 7
+    found.accounts.queues["q"].allocated[0] = 7
     assert recount(found) == 3
     assert recount(found) == 0
     found.validate()
@@ -81,7 +81,7 @@ def _attach(found: Cluster) -> None:
 
 
 def _spoil_accounts(found: Cluster) -> None:
-    found.accounts.queues["q"].held[0] = 7
+    found.accounts.queues["q"].allocated[0] = 7
 
 
 def _use(found: Cluster) -> None:
@@ -103,7 +103,7 @@ def _carry(found: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "reported"),
     [
         (_move, "is not on its row"),
         (_place_pending, "holds a place"),
@@ -120,11 +120,11 @@ def _carry(found: Cluster) -> None:
         (_promise, "pipelined.0, 1. is 5, its tasks sum to 0"),
     ],
 )
-def test_what_does_not_hold_together_is_found(spoil: Callable[[Cluster], None], told: str) -> None:
+def test_what_does_not_hold_together_is_found(spoil: Callable[[Cluster], None], reported: str) -> None:
     found = cluster()
     found.validate()
     spoil(found)
-    with pytest.raises(AssertionError, match=told):
+    with pytest.raises(AssertionError, match=reported):
         found.validate()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from podium.core.model import Phase, Queue
+from podium.core.model.model import Phase, Queue
 from podium.core.plugins.queue_tree import QueueTree
 from podium.core.plugins.quotas import Quota
 from tests.core.world import World, profile
@@ -31,7 +31,7 @@ def test_where_queues_of_a_tree_part() -> None:
     queues = [Queue("root"), Queue("a", parent="root"), Queue("b", parent="root"), Queue("a1", parent="a")]
     queues += [Queue("a2", parent="a"), Queue("b1", parent="b"), Queue("a1x", parent="a1")]
     tree = QueueTree({queue.id: queue for queue in queues})
-    assert tree.lines["a1x"] == ("a1x", "a1", "a", "root")
+    assert tree.to_root["a1x"] == ("a1x", "a1", "a", "root")
     assert tree.ancestors("a1x") == ("a1", "a")
     assert tree.parting("a1x", "b1") == ("a", "b")
     assert tree.parting("a1x", "a2") == ("a1", "a2")
@@ -46,8 +46,8 @@ def test_families_of_queues_have_roots_of_their_own() -> None:
         {id: Queue(id, id[2:], dialect=id[0]) for id in ids}
         | {"x/sub": Queue("x/sub", "sub", parent="x/q", dialect="x")}
     )
-    assert tree.lines["x/sub"] == ("x/sub", "x/q", "x/root")
-    assert tree.lines["y/q"] == ("y/q", "y/root")
+    assert tree.to_root["x/sub"] == ("x/sub", "x/q", "x/root")
+    assert tree.to_root["y/q"] == ("y/q", "y/root")
     assert sorted(tree.roots) == ["x/root", "y/root"]
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from podium.core.decisions import Bind, Release, Reserve
-from podium.core.facts import TaskFacts
-from podium.core.model import Phase, State, Task
-from podium.core.slots import slot_id
+from podium.core.cluster.slots import slot_id
+from podium.core.model.decisions import Bind, Release, Reserve
+from podium.core.model.facts import TaskFacts
+from podium.core.model.model import Phase, State, Task
 from tests.core.world import World, profile
 
 SLOT = slot_id("uid", "worker", 0)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.core.decisions import Bind, Evict, Nominate, Release, Reserve, Resize
-from podium.core.model import Size, State, Task
-from podium.core.plugin import Placed, Plugin
+from podium.core.framework.plugin import Placed, Plugin
+from podium.core.framework.session import Session
+from podium.core.framework.statement import Statement
+from podium.core.model.decisions import Bind, Evict, Nominate, Release, Reserve, Resize
+from podium.core.model.model import Size, State, Task
 from podium.core.plugins import BUILT_IN
-from podium.core.session import Session
-from podium.core.statement import Statement
 from tests.core.world import NOW, World, profile
 
 PENDING, ALLOCATED, RESERVED, RUNNING = State.PENDING, State.ALLOCATED, State.RESERVED, State.RUNNING

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.core.constraints import Requirement
-from podium.core.model import State, SubGroupPolicy, Task
-from podium.core.plugin import Vote
-from podium.core.subgroups import subgroups_of
+from podium.core.framework.plugin import Vote
+from podium.core.model.constraints import Requirement
+from podium.core.model.model import State, SubGroupPolicy, Task
+from podium.core.model.subgroups import subgroups_of
 from tests.core.world import World, profile
 
 PLAIN = profile(["priority", "gang"], ["predicates", "nodeorder"])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podium.core.model import Phase, Task
-from podium.core.plugin import Plugin, Scores
+from podium.core.framework.plugin import Plugin, Scores
+from podium.core.model.model import Phase, Task
 from podium.core.plugins import BUILT_IN
 from tests.core.world import World, profile
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from podium.core.constraints import Constraints, Port
-from podium.core.model import State, Task
-from podium.core.plugin import Plugin
+from podium.core.framework.plugin import Plugin
+from podium.core.framework.session import Session
+from podium.core.model.constraints import Constraints, Port
+from podium.core.model.model import State, Task
 from podium.core.plugins import BUILT_IN
-from podium.core.profile import Profile
-from podium.core.session import Session
+from podium.core.profiles.profile import Profile
 from podium.reasons import PLUGIN, Refusal, refuse
 from tests.core.world import GIB, HOST, NOW, World, near, profile
 
@@ -119,10 +119,10 @@ def test_min_runtime_protects_fresh_victims(action: str, minimum: str, evicted: 
     world.task("older", at="b", queue=queue, started=NOW - 300)
     world.task("t", gang_priority=10)
     plugins = ["gang", "priority", "predicates", *(["proportion"] if "reclaim" in action else [])]
-    told = {"minRuntime": minimum} if minimum else {}
+    reported = {"minRuntime": minimum} if minimum else {}
     if "reclaim" in action:
         plugins.remove("priority")
-    world.run(profile(plugins, actions=action, arguments={action: told}))
+    world.run(profile(plugins, actions=action, arguments={action: reported}))
     assert world.evicted == evicted
 
 

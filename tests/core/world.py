@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from podium.core.cluster import Cluster
-from podium.core.constraints import Constraints, PodSelection, PodTerm, Requirement
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.nodes import NodeFacts
 from podium.core.cycle import run_cycle
-from podium.core.decisions import Bind, Decision, Evict, Failure, Nominate, Refuse
-from podium.core.facts import GangFacts, TaskFacts
-from podium.core.model import Budget, Phase, Queue, Quota, State, Task
-from podium.core.nodes import NodeFacts
-from podium.core.profile import Profile, read_profile
-from podium.core.properties import Taint
-from podium.core.session import Session
+from podium.core.framework.session import Session
+from podium.core.model.constraints import Constraints, PodSelection, PodTerm, Requirement
+from podium.core.model.decisions import Bind, Decision, Evict, Failure, Nominate, Refuse
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.labels import Taint
+from podium.core.model.model import Budget, Phase, Queue, Quota, State, Task
+from podium.core.profiles.profile import Profile, read_profile
 
 NOW = 1_000_000.0
 GIB = 1 << 30

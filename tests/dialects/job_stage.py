@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from podium.dialects.volcano.job_controller import JobController
-from podium.dialects.volcano.job_names import JOB_VERSION, JOBS, TASK_INDEX
-from podium.dialects.volcano.job_types import Job
+from podium.dialects.volcano.job.controller import JobController
+from podium.dialects.volcano.job.names import JOB_VERSION, JOBS, TASK_INDEX
+from podium.dialects.volcano.job.types import Job
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES, TASK_SPEC
 from podium.dialects.volcano.types import Command, PodGroup, PodGroupStatus, Queue
 from podium.kube.cache import Cache

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from podium.core.facts import TaskFacts
+from podium.core.model.facts import TaskFacts
 from podium.dialects import DIALECTS
 from podium.dialects.kubernetes.translate import PodFacts, PodReader
 from podium.dialects.volcano.types import PodGroup, Queue

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.cli.families import hooks, objects
+from podium.cli.dialects import hooks, objects
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.embedded.bootstrap import install
 from podium.embedded.store import Record
@@ -119,7 +119,7 @@ def test_the_status_of_a_group_is_a_part_of_it(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "reported"),
     [
         ({"weight": -1}, "spec.weight"),
         ({"capability": {"cpu": "-1"}}, "spec.capability.cpu"),
@@ -140,8 +140,8 @@ def test_the_status_of_a_group_is_a_part_of_it(server: Server) -> None:
         ({"priority": -1}, "spec.priority"),
     ],
 )
-def test_queues_that_are_wrong_in_themselves(server: Server, spec: Document, told: str) -> None:
-    assert told in refused(server, queue("a", **spec))
+def test_queues_that_are_wrong_in_themselves(server: Server, spec: Document, reported: str) -> None:
+    assert reported in refused(server, queue("a", **spec))
 
 
 def test_a_queue_may_be_limited_where_it_deserves_nothing(server: Server) -> None:
@@ -150,7 +150,7 @@ def test_a_queue_may_be_limited_where_it_deserves_nothing(server: Server) -> Non
 
 
 @pytest.mark.parametrize(
-    ("path", "weights", "told"),
+    ("path", "weights", "reported"),
     [
         ("root/a", "1", "must have as many parts"),
         ("root/a", "1/x", "'x' is not a number above 0"),
@@ -159,13 +159,13 @@ def test_a_queue_may_be_limited_where_it_deserves_nothing(server: Server) -> Non
         ("root/sci", "1/1", "queue deep is below it"),
     ],
 )
-def test_paths_in_the_hierarchy(server: Server, path: str, weights: str, told: str) -> None:
+def test_paths_in_the_hierarchy(server: Server, path: str, weights: str, reported: str) -> None:
     def marks(path: str, weights: str) -> Document:
         return {"volcano.sh/hierarchy": path, "volcano.sh/hierarchy-weights": weights}
 
     server.create(QUEUES, queue("deep", annotations=marks("root/sci/dev", "1/2/3")))
     server.create(QUEUES, queue("beside", annotations=marks("root/science", "1/2")))
-    assert told in refused(server, queue("x", annotations=marks(path, weights)))
+    assert reported in refused(server, queue("x", annotations=marks(path, weights)))
 
 
 def test_queues_are_five_deep_at_the_most(server: Server) -> None:
@@ -202,8 +202,8 @@ def test_a_queue_with_queues_below_it_stays(server: Server) -> None:
 
 
 def test_nothing_is_above_the_root(server: Server) -> None:
-    told = server.no("PUT", QUEUES.path("", "root"), changed(server, "root", parent="default"))["message"]
-    assert "spec.parent: Forbidden" in told
+    reported = server.no("PUT", QUEUES.path("", "root"), changed(server, "root", parent="default"))["message"]
+    assert "spec.parent: Forbidden" in reported
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_budgets_of_pods(server: Server, marks: Document, wrong: tuple[str, ...]
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": marks}, "spec": spec}
     path = PODS.path("default")
     if wrong:
-        told = server.no("POST", path, pod)["message"]
-        assert all(f"metadata.annotations[volcano.sh/jdb-{each}" in told for each in wrong)
+        reported = server.no("POST", path, pod)["message"]
+        assert all(f"metadata.annotations[volcano.sh/jdb-{each}" in reported for each in wrong)
         server.ok("POST", path, {**pod, "spec": {**spec, "schedulerName": "other"}})
     else:
         server.ok("POST", path, pod)
@@ -234,9 +234,9 @@ def test_children_within_their_parent(server: Server) -> None:
     server.create(QUEUES, queue("p", **parent))
     assert "spec.capability[cpu]" in refused(server, queue("a", parent="p", capability={"cpu": 9}))
     server.create(QUEUES, queue("a", parent="p", capability={"cpu": 8, "memory": "1Gi"}, deserved={"cpu": 3}))
-    told = refused(server, queue("b", parent="p", deserved={"cpu": 2}))
-    assert "spec.deserved[cpu]" in told
-    assert 'Invalid value: "2": the queues below p would have 5 together, and p has 4' in told
+    reported = refused(server, queue("b", parent="p", deserved={"cpu": 2}))
+    assert "spec.deserved[cpu]" in reported
+    assert 'Invalid value: "2": the queues below p would have 5 together, and p has 4' in reported
     both: Document = {"deserved": {"cpu": 1}, "guarantee": {"resource": {"cpu": 1}}}
     server.create(QUEUES, queue("b", parent="p", **both))
     smaller = changed(server, "p", capability={"cpu": 7})
@@ -260,8 +260,8 @@ def test_a_queue_with_groups_stays(server: Server, phase: str) -> None:
 
     if phase:
         becomes(phase)
-    told = server.no("DELETE", QUEUES.path("", "team"))["message"]
-    assert told.endswith(
+    reported = server.no("DELETE", QUEUES.path("", "team"))["message"]
+    assert reported.endswith(
         "queue team has a pod group that has not ended (default/mine): close it, and delete it when it is empty"
     )
     becomes("Completed")
@@ -275,7 +275,7 @@ def test_the_root_keeps_its_amounts(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "reported"),
     [
         ({"minMember": -1}, "spec.minMember"),
         ({"minResources": {"cpu": "-1"}}, "spec.minResources.cpu"),
@@ -285,8 +285,8 @@ def test_the_root_keeps_its_amounts(server: Server) -> None:
         ({"subGroupPolicy": [{"subGroupSize": 0}]}, "spec.subGroupPolicy[0].subGroupSize"),
     ],
 )
-def test_groups_that_are_wrong(server: Server, spec: Document, told: str) -> None:
-    assert told in server.no("POST", PODGROUPS.path("default"), group("a", **spec))["message"]
+def test_groups_that_are_wrong(server: Server, spec: Document, reported: str) -> None:
+    assert reported in server.no("POST", PODGROUPS.path("default"), group("a", **spec))["message"]
 
 
 def test_groups_that_are_right(server: Server) -> None:

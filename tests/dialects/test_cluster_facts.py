@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.core.constraints import PodSelection, Requirement
-from podium.core.properties import Taint
+from podium.core.model.constraints import PodSelection, Requirement
+from podium.core.model.labels import Taint
 from podium.dialects import DIALECTS
 from podium.dialects.kubernetes.membership import Marks, Membership, membership_of
 from podium.dialects.kubernetes.nodes import read_node
@@ -179,22 +179,22 @@ def test_volcanos_two_annotations_must_agree(second: str) -> None:
         assert isinstance(found, Membership)
         assert found.gang == "volcano/default/g"
     else:
-        told = "it belongs to PodGroup default/g of Volcano and to PodGroup default/h of Volcano"
-        assert told in str(found)
+        reported = "it belongs to PodGroup default/g of Volcano and to PodGroup default/h of Volcano"
+        assert reported in str(found)
     alone = membership_of(decode(pod(annotations={"scheduling.volcano.sh/group-name": "h"})), [MARKS])
     assert isinstance(alone, Membership)
     assert alone.gang == "volcano/default/h"
 
 
 def test_kubernetes_own_groups_come_first() -> None:
-    families = [each.marks for each in DIALECTS if each.marks is not None]
+    dialects = [each.marks for each in DIALECTS if each.marks is not None]
     named = pod(annotations={GROUP: "g"}, schedulingGroup={"podGroupName": "g"})
-    found = membership_of(decode(named), families)
+    found = membership_of(decode(named), dialects)
     assert isinstance(found, Membership)
     assert found.gang == "upstream/default/g"
     other = decode(pod(annotations={GROUP: "h"}, schedulingGroup={"podGroupName": "g"}))
-    told = "it belongs to PodGroup default/g of Kubernetes and to PodGroup default/h of Volcano"
-    assert told in str(membership_of(other, families))
+    reported = "it belongs to PodGroup default/g of Kubernetes and to PodGroup default/h of Volcano"
+    assert reported in str(membership_of(other, dialects))
 
 
 def test_a_group_of_kubernetes() -> None:

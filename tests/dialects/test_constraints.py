@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.core.constraints import (
+from podium.core.model.constraints import (
     Attachment,
     Claim,
     Constraints,

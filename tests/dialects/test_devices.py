@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from podium.core.constraints import DeviceRequest
+from podium.core.model.constraints import DeviceRequest
 from podium.dialects.kubernetes.devices import GPU_INDEX, GPU_MILLI, index_of
 from podium.dialects.kubernetes.nodes import read_node
 from podium.kube.wire import Node

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.dialects.volcano.job_admission import check_job
-from podium.dialects.volcano.job_defaults import fill_job
-from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job.admission import check_job
+from podium.dialects.volcano.job.defaults import fill_job
+from podium.dialects.volcano.job.names import JOBS
 from podium.dialects.volcano.names import COMMANDS, QUEUES
 from podium.errors import ApiError
 from podium.kube.admission import Facet, having
@@ -270,7 +270,7 @@ def test_failed_with_the_same_sentence(open_world: World, name: str) -> None:
     document = spoilt(name)
     asked = copy.deepcopy(document)
     fill_job(asked, None, Around(open_world))
-    told = "; ".join(map(str, check_job(asked, None, Around(open_world))))
+    reported = "; ".join(map(str, check_job(asked, None, Around(open_world))))
     answer = open_world.create_answer(document)
     if answer != 201:
         assert answer == 422  # the definition alone is enough
@@ -280,8 +280,8 @@ def test_failed_with_the_same_sentence(open_world: World, name: str) -> None:
     open_world.request_delete(document["metadata"]["name"])
     state = found["status"]["state"]
     assert (state["phase"], state["reason"]) == ("Failed", "InvalidSpec")
-    assert state["message"] == told
-    assert INVALID[name][1] in told
+    assert state["message"] == reported
+    assert INVALID[name][1] in reported
     assert [each["status"] for each in found["status"]["conditions"]] == ["Failed"]
 
 

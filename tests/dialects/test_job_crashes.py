@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job.names import JOBS
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS
 from podium.kube.changes import Create, request_of
 from podium.kube.resources import PODS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job.names import JOBS
 from podium.dialects.volcano.names import PODGROUPS
 from podium.kube.resources import CONFIGMAPS, NETWORKPOLICIES, PODS, SECRETS, SERVICES, Resource
 from tests.dialects.virtual import Virtual

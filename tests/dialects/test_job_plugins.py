@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.dialects.volcano import job_registry
-from podium.dialects.volcano.job_names import JOBS
-from podium.dialects.volcano.job_plugin import JobPlugin, Wanted, WithKeys, add_variable, containers
-from podium.dialects.volcano.job_plugins import BUILT_IN
-from podium.dialects.volcano.job_types import Job, TaskSpec
+from podium.dialects.volcano.job import registry as job_registry
+from podium.dialects.volcano.job.names import JOBS
+from podium.dialects.volcano.job.plugin import JobPlugin, Wanted, WithKeys, add_variable, containers
+from podium.dialects.volcano.job.plugins import BUILT_IN
+from podium.dialects.volcano.job.types import Job, TaskSpec
 from tests.dialects.job_stage import job_document, task
 from tests.dialects.virtual import Virtual
 
@@ -225,13 +225,13 @@ class TestTensorflow:
     def test_everyone_knows_the_cluster_and_the_own_part(self) -> None:
         of = job(("server", 1), ("worker", 2), ("logger", 1), name="tf")
         one = plugin("tensorflow", of, "--ps=server", "--port=3333")
-        told = msgspec.json.decode(variables(pod_of(one, "server", 0))["TF_CONFIG"])
-        assert told == {
+        reported = msgspec.json.decode(variables(pod_of(one, "server", 0))["TF_CONFIG"])
+        assert reported == {
             "cluster": {"ps": ["tf-server-0.tf:3333"], "worker": ["tf-worker-0.tf:3333", "tf-worker-1.tf:3333"]},
             "task": {"type": "ps", "index": 0},
         }
-        told = msgspec.json.decode(variables(pod_of(one, "logger", 0))["TF_CONFIG"])
-        assert told["task"] == {"type": "logger", "index": 0}
+        reported = msgspec.json.decode(variables(pod_of(one, "logger", 0))["TF_CONFIG"])
+        assert reported["task"] == {"type": "logger", "index": 0}
 
     def test_a_pod_alone_is_no_cluster(self) -> None:
         assert variables(pod_of(plugin("tensorflow", job(("worker", 1))), "worker", 0)) == {}
@@ -375,15 +375,15 @@ class TestUsersPlugins:
         assert job_registry.find_plugin("nobody") is None
 
     @pytest.mark.parametrize(
-        ("name", "told"),
+        ("name", "reported"),
         [
             ("wrong", "is not derived from"),
             ("broken", "cannot be loaded"),
             ("other", "has the name 'licence', and its entry point 'other'"),
         ],
     )
-    def test_that_are_none_are_told(self, installed: None, name: str, told: str) -> None:
-        with pytest.raises(job_registry.UnusablePluginError, match=told):
+    def test_that_are_none_are_told(self, installed: None, name: str, reported: str) -> None:
+        with pytest.raises(job_registry.UnusablePluginError, match=reported):
             job_registry.find_plugin(name)
 
     def test_what_they_raise_concerns_their_jobs_and_is_told(self, installed: None) -> None:
@@ -398,15 +398,15 @@ class TestUsersPlugins:
         assert states["sound"]["phase"] == "Running"
         assert (states["lost"]["phase"], states["strange"]["phase"]) == ("Failed", "Pending")
         assert "plugin hopeless failed in problems: ZeroDivisionError" in states["lost"]["message"]
-        (told,) = {each["message"] for each in world.events() if each["reason"] == "PluginError"}
-        assert told == "a plugin wants a Unheard of example.org/v1, and only built-in kinds can be made"
+        (reported,) = {each["message"] for each in world.events() if each["reason"] == "PluginError"}
+        assert reported == "a plugin wants a Unheard of example.org/v1, and only built-in kinds can be made"
 
     def test_a_pod_that_cannot_be_made_is_told(self, installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Clumsy, "objects", lambda self: [])
         world = Virtual()
         world.apply(job_document(task("main"), name="strange", plugins={"clumsy": []}))
         world.pass_seconds(30)
-        (told,) = {each["message"] for each in world.events() if each["reason"] == "PluginError"}
-        assert told.startswith(
+        (reported,) = {each["message"] for each in world.events() if each["reason"] == "PluginError"}
+        assert reported.startswith(
             "plugin clumsy failed in on_pod: RuntimeError: no such licence (test_job_plugins.py"
         )

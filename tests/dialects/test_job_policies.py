@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.dialects.volcano.job_names import ANSWERED_GENERATION, EVICTED_AT, JOBS, OUT_OF_SYNC
+from podium.dialects.volcano.job.names import ANSWERED_GENERATION, EVICTED_AT, JOBS, OUT_OF_SYNC
 from podium.dialects.volcano.types import PodGroupCondition
 from podium.kube.changes import Create, Patch, Read
 from podium.kube.resources import PODS
@@ -74,7 +74,7 @@ def test_a_pod_that_was_never_seen_is_asked_for() -> None:
     (question,) = scene.look().outcome.changes
     assert isinstance(question, Read)
     assert question.name == "job-a-1"
-    scene.cache.bury(question.uid)  # it is not there
+    scene.cache.tombstone(question.uid)  # it is not there
     assert scene.look().phase == "Aborting"
 
 

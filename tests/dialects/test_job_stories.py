@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.dialects.volcano.job_names import JOBS
-from podium.dialects.volcano.job_types import TaskSpec
+from podium.dialects.volcano.job.names import JOBS
+from podium.dialects.volcano.job.types import TaskSpec
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES
 from podium.errors import ApiError
 from podium.kube.changes import Create, Delete, Patch, request_of
@@ -463,26 +463,26 @@ def test_a_job_says_why_its_pods_wait(story: Story) -> None:
     big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "600"}}
     story.start({"name": "worker", "replicas": 5, "template": big})
     assert (story.phase, story.count("pending")) == ("Pending", 5)
-    (told,) = (each["message"] for each in story.events() if each["reason"] == "PodGroupPending")
-    assert "5 minAvailable" in told
-    assert "cpu" in told
+    (reported,) = (each["message"] for each in story.events() if each["reason"] == "PodGroupPending")
+    assert "5 minAvailable" in reported
+    assert "cpu" in reported
 
 
 def test_a_scheduler_that_is_not_there_is_asked_for(story: Story) -> None:
     story.start({"name": "worker", "replicas": 1, "template": template()}, schedulerName="nobody")
     assert (story.phase, story.events()) == ("Pending", [])
     story.pass_seconds(30)
-    (told,) = (each["message"] for each in story.events() if each["reason"] == "PodGroupPending")
-    assert "no scheduler has looked at group" in told
-    assert "nobody" in told
+    (reported,) = (each["message"] for each in story.events() if each["reason"] == "PodGroupPending")
+    assert "no scheduler has looked at group" in reported
+    assert "nobody" in reported
 
 
 def test_what_the_server_refuses_is_told(story: Story) -> None:
     """The Job is good as far as podium can see; the server does not take its pods."""
     pod = template(priorityClassName="urgent")
     story.start({"name": "worker", "replicas": 3, "template": pod})
-    told = [each["message"] for each in story.events() if each["reason"] == "FailedCreate"]
-    assert told == [
+    reported = [each["message"] for each in story.events() if each["reason"] == "FailedCreate"]
+    assert reported == [
         'Pod job-worker-0 could not be created: pods "job-worker-0" is forbidden: '
         "no PriorityClass with name urgent was found"
     ]
@@ -493,8 +493,8 @@ def test_what_the_server_refuses_is_told(story: Story) -> None:
 
 def test_arguments_that_no_plugin_knows_are_told(story: Story) -> None:
     story.start(task("worker"), plugins={"svc": ["--disable-network-polici"], "ssh": ["--ssh-port=many"]})
-    told = sorted(each["message"] for each in story.events() if each["reason"] == "PluginError")
-    assert told == [
+    reported = sorted(each["message"] for each in story.events() if each["reason"] == "PluginError")
+    assert reported == [
         "plugin ssh: --ssh-port=many: 'many' is no whole number",
         "plugin svc: --disable-network-polici: no such argument; "
         "known are disable-network-policy, inject-hosts-env, publish-not-ready-addresses",
@@ -539,7 +539,7 @@ class Audited(Story):
         change = ticket.change
         if isinstance(change, Patch) and change.resource in (JOBS, PODGROUPS, QUEUES):
             for field in change.patch.get("status", {}):
-                self.writers.setdefault((change.resource.kind, field), set()).add(ticket.controller)
+                self.writers.setdefault((change.resource.kind, field), set()).add(ticket.purpose)
         super().carry_out(ticket)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.dialects.volcano.job_state import TABLE
-from podium.dialects.volcano.job_types import ACTIONS, PHASES
+from podium.dialects.volcano.job.state import TABLE
+from podium.dialects.volcano.job.types import ACTIONS, PHASES
 from tests.dialects.job_stage import Stage, task
 
 TARGETED = ("RestartTask", "RestartPod", "RestartPartition")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.dialects.volcano.groups import GROUP_MIN_MEMBER, topology_of
-from podium.dialects.volcano.job_names import BUDGETS
+from podium.dialects.volcano.job.names import BUDGETS
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS
 from podium.dialects.volcano.podgroup_controller import PodGroupController
 from podium.embedded.nodes.shapes import Shape
@@ -357,7 +357,7 @@ def test_an_owner_that_has_not_been_seen_yet_is_asked_for() -> None:
     assert outcome.again_at > 10.0
     cache.set_synced(REPLICASETS)
     assert controller.reconcile(key, cache, 0.0).changes == (Read(REPLICASETS, "default", "web", "uid-web"),)
-    cache.bury("uid-web")
+    cache.tombstone("uid-web")
     create, _ = controller.reconcile(key, cache, 0.0).changes
     assert isinstance(create, Create)
     assert create.document["spec"]["minMember"] == 1
@@ -377,8 +377,8 @@ def test_one_that_does_not_come_is() -> None:
     cluster.pass_seconds(3)
     assert "FailedScheduling" not in cluster.reasons()
     cluster.pass_seconds(5)
-    (told,) = [event["message"] for event in cluster.events() if event["reason"] == "FailedScheduling"]
-    assert told.endswith("of Volcano has not been made yet")
+    (reported,) = [event["message"] for event in cluster.events() if event["reason"] == "FailedScheduling"]
+    assert reported.endswith("of Volcano has not been made yet")
 
 
 @pytest.mark.parametrize(

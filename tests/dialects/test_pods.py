@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.core.cluster import Cluster
-from podium.core.model import Phase, State
-from podium.core.nodes import NodeFacts
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.nodes import NodeFacts
+from podium.core.model.model import Phase, State
 from podium.dialects.kubernetes.translate import PodFacts
 from tests.dialects.objects import Document, container, decode, pod, read, reader, task
 
@@ -160,12 +160,14 @@ POISON: list[tuple[Document, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("document", "told"), POISON, ids=lambda value: value if isinstance(value, str) else "")
-def test_what_cannot_be_understood_is_gated_with_a_reason(document: Document, told: str) -> None:
+@pytest.mark.parametrize(
+    ("document", "reported"), POISON, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_what_cannot_be_understood_is_gated_with_a_reason(document: Document, reported: str) -> None:
     facts = read(document)
     assert facts.refusal is not None
     assert facts.refusal.code == "InvalidSpec"
-    assert told in str(facts.refusal)
+    assert reported in str(facts.refusal)
     assert facts.task.gated
 
 

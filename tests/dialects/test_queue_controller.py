@@ -63,8 +63,8 @@ class Story:
     def status(self, name: str) -> dict[str, Any]:
         for change in self.look(name).changes:
             if isinstance(change, Patch) and change.subresource == "status":
-                told: dict[str, Any] = change.patch["status"]
-                return told
+                reported: dict[str, Any] = change.patch["status"]
+                return reported
         return {}
 
     def mark(self, name: str) -> object:

@@ -12,22 +12,22 @@ from pathlib import Path
 import pytest
 
 import podium.dialects
-from podium.cli.families import families, objects
+from podium.cli.dialects import chosen_dialects, objects
 from podium.cli.progress import describe
-from podium.core.arguments import Argument, Arguments
+from podium.core.framework.arguments import Argument, Arguments
 from podium.dialects import authoring, built_in_profiles, speaking, unnamed_profile
 from podium.dialects.dialect import BuiltInProfile, Dialect, Document, Progress, Setting, State
 from podium.dialects.kubernetes.membership import Marks, Membership
 from podium.dialects.volcano.podgroup_controller import PodGroupController
-from podium.dialects.workloads import Draw, Workload, pod
+from podium.dialects.workloads import Rng, Workload, pod
 from podium.errors import UsageError
 from podium.kube.cache import Cache
 from podium.kube.resources import NAMESPACES, PODS, Resource
 from podium.kube.wire import Metadata, Object, OwnerReference, Pod, PodSpec
 from podium.runtime.configuration import default_profiles, read_profiles
 from podium.schema.crd import Definition
-from podium.sim.draw import Draw as Dice
 from podium.sim.histories import population
+from podium.sim.rng import Rng as Dice
 from podium.sim.snapshot import scheduler_names
 
 THINGS = Resource("example.com", "v1", "things", "Thing")
@@ -53,8 +53,8 @@ def _progress(document: Document, phases: Mapping[str, int]) -> Progress:
     return Progress(State.FAILED, f"{phases['Running']} run")
 
 
-def _some(draw: Draw, name: str) -> list[Document]:
-    ask = draw.ask()
+def _some(rng: Rng, name: str) -> list[Document]:
+    ask = rng.ask()
     return [pod(name, ask, **ask.naming)]
 
 
@@ -84,12 +84,12 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_commands_and_servers_know_it() -> None:
-    assert [each.name for each in families("toy")] == ["toy"]
+    assert [each.name for each in chosen_dialects("toy")] == ["toy"]
     kinds = {document["kind"] for document in objects()}
     assert "Thing" in kinds
     assert any(document["metadata"]["name"] == "things.example.com" for document in objects())
     found = describe(THINGS, "thing/a", {}, Counter(Running=3))
-    assert (found.state, found.told) == (State.FAILED, "3 run")
+    assert (found.state, found.message) == (State.FAILED, "3 run")
 
 
 def test_where_it_is_spoken_is_told_to_it() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from podium.core.cluster import Cluster
+from podium.core.cluster.cluster import Cluster
 from podium.core.cycle import run_cycle
-from podium.core.decisions import Bind, Decision, Refuse
-from podium.core.profile import read_profile
+from podium.core.model.decisions import Bind, Decision, Refuse
+from podium.core.profiles.profile import read_profile
 from podium.dialects import DIALECTS
 from podium.dialects.dialect import Verdict
 from podium.dialects.kubernetes.nodes import read_node

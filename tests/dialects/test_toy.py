@@ -130,10 +130,10 @@ async def test_it_runs_on_an_embedded_cluster() -> None:
         (late,) = {"first", "second"} - placed.keys()  # three CPUs are not enough for both
         pods = await client.list(PODS, "default")
         (waiting,) = (each for each in pods if each["metadata"]["name"] == f"{late}-0")
-        (told,) = (each for each in waiting["status"]["conditions"] if each["type"] == "PodScheduled")
-        assert "narrow" in told["message"]
+        (reported,) = (each for each in waiting["status"]["conditions"] if each["type"] == "PodScheduled")
+        assert "narrow" in reported["message"]
         picture = await observe(client, [(toy.TEAMS, late)])
-        assert [(each.state, each.told) for each in picture.workloads] == [
+        assert [(each.state, each.message) for each in picture.workloads] == [
             (State.GOING, "0 of 2 have done their work")
         ]
 

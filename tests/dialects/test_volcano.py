@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.core.cluster import Cluster
-from podium.core.constraints import Requirement
-from podium.core.facts import GangFacts, TaskFacts
-from podium.core.model import Gang, NetworkTopology, NodeGroups, PathStep, Phase, State, SubGroupPolicy
-from podium.core.nodes import NodeFacts
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.nodes import NodeFacts
+from podium.core.model.constraints import Requirement
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.model import Gang, NetworkTopology, NodeGroups, PathStep, Phase, State, SubGroupPolicy
 from podium.dialects.dialect import Verdict
 from podium.dialects.kubernetes.policies import Priorities
 from podium.dialects.volcano.status import group_patch, phase_of, queue_patch
@@ -252,12 +252,12 @@ def written(patch: Patch | None, old: PodGroup) -> PodGroup:
     return msgspec.convert(merge_patch(document, patch.patch), PodGroup)
 
 
-@pytest.mark.parametrize(("pods", "told"), [(0, "10/10"), (3, "10/10"), (12, "10/12")])
-def test_of_how_many_tasks_a_gang_lacks_some(pods: int, told: str) -> None:
+@pytest.mark.parametrize(("pods", "reported"), [(0, "10/10"), (3, "10/10"), (12, "10/12")])
+def test_of_how_many_tasks_a_gang_lacks_some(pods: int, reported: str) -> None:
     made, old = gang(*[P] * pods, minimum=10), group("g", minMember=10)
     new = written(group_patch(old, made, Verdict(refuse(GANG, 0, 10, refuse(NO_NODES))), "c", NOW), old)
     (found,) = new.status.conditions or []
-    assert found.message.startswith(f"{told} tasks in gang unschedulable: ")
+    assert found.message.startswith(f"{reported} tasks in gang unschedulable: ")
 
 
 def test_a_gang_that_does_not_fit() -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from podium.cli.examples import example_documents
-from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job.names import JOBS
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.embedded.nodes.shapes import Shape
 from podium.kube.resources import CONFIGMAPS, PODS, SECRETS, SERVICES

@@ -23,13 +23,13 @@ from typing import Annotated, Any
 import msgspec
 
 import podium.dialects
-from podium.core import quorum
-from podium.core.action import Action
 from podium.core.actions import BUILT_IN as ACTIONS
-from podium.core.facts import GangFacts
-from podium.core.model import Gang, Mode, Phase, Queue, Size
-from podium.core.session import Session
-from podium.core.slots import slot_id
+from podium.core.cluster.slots import slot_id
+from podium.core.framework.action import Action
+from podium.core.framework.session import Session
+from podium.core.model import quorum
+from podium.core.model.facts import GangFacts
+from podium.core.model.model import Gang, Mode, Phase, Queue, Size
 from podium.dialects.dialect import (
     BuiltInProfile,
     Dialect,
@@ -44,7 +44,7 @@ from podium.dialects.dialect import (
 )
 from podium.dialects.kubernetes.membership import Marks, Membership, QueueMark
 from podium.dialects.kubernetes.policies import Priorities
-from podium.dialects.workloads import NAMESPACE, Draw, Workload, template
+from podium.dialects.workloads import NAMESPACE, Rng, Workload, template
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Patch
 from podium.kube.conditions import owner_reference
@@ -280,25 +280,25 @@ def pool(name: str, cpus: int, *nodes: str) -> Document:
     return {"apiVersion": POOLS.api_version, "kind": POOLS.kind, "metadata": {"name": name}, "spec": spec}
 
 
-def _some_team(draw: Draw, name: str) -> list[Document]:
+def _some_team(rng: Rng, name: str) -> list[Document]:
     """In a pool of its own dialect, or in whatever queue the draw has, or in neither."""
-    ask, count = draw.ask(), draw.whole(2, 4)
-    scheduler = draw.pick((SCHEDULER, ask.scheduler))
+    ask, count = rng.ask(), rng.whole(2, 4)
+    scheduler = rng.pick((SCHEDULER, ask.scheduler))
     asked = msgspec.structs.replace(ask, scheduler=scheduler)
-    made = team(name, template(asked), count=count, minimum=draw.whole(1, count))
-    where = draw.whole(0, 2)
+    made = team(name, template(asked), count=count, minimum=rng.whole(1, count))
+    where = rng.whole(0, 2)
     if where == 0:
         made["spec"]["pool"] = "small"
     elif where == 1:
         made["metadata"]["annotations"] = dict(ask.naming)
-    manner = draw.pick(("plain", "reserve", "patient", "together", "elastic"))
+    manner = rng.pick(("plain", "reserve", "patient", "together", "elastic"))
     if manner == "reserve":
         made["spec"]["reserve"] = True
         made["spec"]["template"]["spec"]["schedulerName"] = SCHEDULER
     elif manner == "patient":
         made["spec"]["patient"] = True
     elif manner == "elastic":
-        made["spec"]["most"] = count + draw.whole(1, 2)
+        made["spec"]["most"] = count + rng.whole(1, 2)
     elif manner == "together":
         other = team(f"{name}-too", template(asked), count=2, minimum=2, partners=[name])
         made["spec"]["partners"] = [f"{name}-too"]

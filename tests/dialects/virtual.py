@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from podium.cli.families import hooks, objects
+from podium.cli.dialects import hooks, objects
 from podium.dialects import DIALECTS
 from podium.embedded.bootstrap import install
 from podium.engine.scheduler import Scheduler

@@ -37,13 +37,13 @@ def test_every_watcher_is_told_everything_whoever_reads_beside_it(steps: list[st
     start = str(server.store.version)
     watchers = [server.watch(path, resourceVersion=start, **more) for path, more in ASKED]
     written: list[tuple[str, str]] = []
-    told: list[list[tuple[str, str]]] = [[] for _ in watchers]
+    reported: list[list[tuple[str, str]]] = [[] for _ in watchers]
 
     def read(index: int, limit: int) -> bool:
         events = watchers[index].events(limit)
         for event in events:
             metadata = event["object"]["metadata"]
-            told[index].append((metadata["namespace"], metadata["labels"]["n"]))
+            reported[index].append((metadata["namespace"], metadata["labels"]["n"]))
         return bool(events)
 
     for step in steps:
@@ -57,7 +57,7 @@ def test_every_watcher_is_told_everything_whoever_reads_beside_it(steps: list[st
         while read(index, 700):
             pass
         wanted = [write for write in written if path == EVERYWHERE or write[0] == "default"]
-        assert told[index] == wanted
+        assert reported[index] == wanted
 
 
 class SlowLog:
@@ -81,7 +81,7 @@ def test_watchers_outside_are_shown_what_is_durable_and_woken_when_there_is_more
     server.store.made_durable(log.last)
     start = str(server.store.version)
     feeds = [server.api.handle(request(start, more)) for more in ((), (), (("labelSelector", "n"),), ())]
-    told: list[list[int]] = [[] for _ in feeds]
+    reported: list[list[int]] = [[] for _ in feeds]
     ready = [False] * len(feeds)
     for index, feed in enumerate(feeds):
         assert isinstance(feed, Watch)
@@ -94,9 +94,11 @@ def test_watchers_outside_are_shown_what_is_durable_and_woken_when_there_is_more
         assert isinstance(feed, Watch)
         ready[index] = False
         lines = feed.take().splitlines()
-        told[index] += [int(msgspec.json.decode(line)["object"]["metadata"]["resourceVersion"]) for line in lines]
+        reported[index] += [
+            int(msgspec.json.decode(line)["object"]["metadata"]["resourceVersion"]) for line in lines
+        ]
         limit = server.store.durable if index < 3 else server.store.version
-        assert all(version <= limit for version in told[index])
+        assert all(version <= limit for version in reported[index])
 
     written: list[int] = []
     committed = log.last
@@ -116,7 +118,7 @@ def test_watchers_outside_are_shown_what_is_durable_and_woken_when_there_is_more
     for index in range(len(feeds)):
         if ready[index]:  # who is not woken must have everything
             read(index)
-        assert told[index] == written
+        assert reported[index] == written
 
 
 def request(version: str, more: tuple[tuple[str, str], ...]) -> Request:

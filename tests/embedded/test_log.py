@@ -176,8 +176,8 @@ async def test_the_file_can_be_copied_while_running(tmp_path: Path) -> None:
 async def test_a_full_disk_is_told_to_everybody_who_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = SqliteLog(tmp_path / "state.db")
     store = log.restore()
-    told: list[StorageError] = []
-    log.on_failure = told.append
+    reported: list[StorageError] = []
+    log.on_failure = reported.append
 
     def full(batch: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
@@ -188,7 +188,7 @@ async def test_a_full_disk_is_told_to_everybody_who_waits(tmp_path: Path, monkey
         await log.wait(store.last_entry)
     with pytest.raises(StorageError):
         await log.wait(store.last_entry)
-    assert len(told) == 1
+    assert len(reported) == 1
     log.close()
 
 
@@ -198,8 +198,8 @@ async def test_whatever_the_writer_meets_is_told_to_everybody_who_waits(
 ) -> None:
     log = SqliteLog(tmp_path / "state.db")
     store = log.restore()
-    told: list[StorageError] = []
-    log.on_failure = told.append
+    reported: list[StorageError] = []
+    log.on_failure = reported.append
 
     def fail(batch: object) -> None:
         raise error
@@ -211,22 +211,22 @@ async def test_whatever_the_writer_meets_is_told_to_everybody_who_waits(
     store.put(CONFIGMAPS, document("b"), None)
     with pytest.raises(StorageError):
         await asyncio.wait_for(log.wait(store.last_entry), 10)
-    assert len(told) == 1
+    assert len(reported) == 1
     log.close()
 
 
 async def test_a_failure_is_told_though_nobody_waits_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = SqliteLog(tmp_path / "state.db")
     store = log.restore()
-    told = asyncio.Event()
-    log.on_failure = lambda error: told.set()
+    reported = asyncio.Event()
+    log.on_failure = lambda error: reported.set()
 
     def fail(batch: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(log, "_commit", fail)
     store.put(CONFIGMAPS, document("a"), None)
-    await asyncio.wait_for(told.wait(), 10)
+    await asyncio.wait_for(reported.wait(), 10)
     log.close()
 
 

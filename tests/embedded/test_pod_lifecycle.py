@@ -237,14 +237,14 @@ def test_an_unreadable_run_time_is_told_and_ignored(world: World, value: str) ->
     world.pass_seconds(1000)
     status = world.status()
     assert status["phase"] == "Running"
-    told = condition(status, "podium.dev/AnnotationsRead")
-    assert told["status"] == "False"
-    assert "metadata.annotations[podium.dev/run-seconds]" in told["message"]
+    reported = condition(status, "podium.dev/AnnotationsRead")
+    assert reported["status"] == "False"
+    assert "metadata.annotations[podium.dev/run-seconds]" in reported["message"]
     world.annotate(PODS, "pod", run_seconds="2000")
     world.settle()
-    told = condition(world.status(), "podium.dev/AnnotationsRead")
-    assert told["status"] == "True"
-    assert "message" not in told
+    reported = condition(world.status(), "podium.dev/AnnotationsRead")
+    assert reported["status"] == "True"
+    assert "message" not in reported
 
 
 @pytest.mark.parametrize("value", ["", "256", "-1", "one", "1.0", "0x1"])

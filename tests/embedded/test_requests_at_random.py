@@ -271,11 +271,13 @@ def test_no_request_makes_the_server_fail(seed: int, caplog: pytest.LogCaptureFi
             reply.take()
             reply.close()
             continue
-        told = f"seed {seed}, request {number}: {asked.method} {asked.path} {asked.query} {asked.body[:3000]!r}"
-        assert b"an internal error" not in reply.body, f"{told}\n{caplog.text}"
+        reported = (
+            f"seed {seed}, request {number}: {asked.method} {asked.path} {asked.query} {asked.body[:3000]!r}"
+        )
+        assert b"an internal error" not in reply.body, f"{reported}\n{caplog.text}"
         if asked.path != things:
             continue
         for path in ("/openapi/v2", "/openapi/v3/apis/example.com/v1"):
             answer = server.api.handle(Request("GET", path))
             assert isinstance(answer, Response)
-            assert answer.status in (200, 404), f"{told}\n{caplog.text}"
+            assert answer.status in (200, 404), f"{reported}\n{caplog.text}"

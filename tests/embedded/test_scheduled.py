@@ -48,9 +48,9 @@ def test_who_fits_nowhere_is_told_why_and_waits(world: World) -> None:
     world.patch(NODES, "b", {"spec": {"unschedulable": True}})
     world.pod(node="", requests={"cpu": "6"})
     world.settle()
-    told = condition(world.status(), "PodScheduled")
-    assert (told["status"], told["reason"]) == ("False", "Unschedulable")
-    assert told["message"] == (
+    reported = condition(world.status(), "PodScheduled")
+    assert (reported["status"], reported["reason"]) == ("False", "Unschedulable")
+    assert reported["message"] == (
         "needs 6 cpu on one node: 1 node matches, the largest has 4: it can never start; "
         "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable"
     )

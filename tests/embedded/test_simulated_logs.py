@@ -104,6 +104,6 @@ def test_of_several_containers_one_must_be_named() -> None:
     document["spec"]["initContainers"] = [{"name": "fetch"}]
     with pytest.raises(ApiError) as caught:
         log(document)
-    told = "a container name must be specified for pod p, choose one of: [fetch main side]"
-    assert caught.value.message == told
+    reported = "a container name must be specified for pod p, choose one of: [fetch main side]"
+    assert caught.value.message == reported
     assert "started" in log(document, "main")

@@ -50,8 +50,8 @@ async def test_a_start_leaves_out_what_cannot_be_served(tmp_path: Path, caplog: 
         async def get(path: str) -> Response:
             return await http.request(Request("GET", path))
 
-        told = "customresourcedefinition deeps.kept.example cannot be served and is left out: "
-        assert caplog.text.count(told) == 1
+        reported = "customresourcedefinition deeps.kept.example cannot be served and is left out: "
+        assert caplog.text.count(reported) == 1
         assert (await get(f"/apis/{GROUP}/v1/namespaces/default/plains/one")).status == 200
         assert (await get(f"/apis/{GROUP}/v1/namespaces/default/deeps/one")).status == 404
         for path in ("/openapi/v2", f"/openapi/v3/apis/{GROUP}/v1", "/apis", f"/apis/{GROUP}/v1"):

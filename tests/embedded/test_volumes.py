@@ -267,8 +267,8 @@ def test_a_service_leads_to_its_pods(cluster: Cluster) -> None:
     (found,) = [each for each in cluster.objects(ENDPOINTSLICES) if each["metadata"]["name"].startswith("web-")]
     assert found["metadata"]["labels"]["kubernetes.io/service-name"] == "web"
     assert found["ports"] == [{"name": "", "port": 8080, "protocol": "TCP"}]
-    told = {each["addresses"][0]: each["conditions"]["ready"] for each in found["endpoints"]}
-    assert told == {"10.0.0.1": True, "10.0.0.2": False}
+    reported = {each["addresses"][0]: each["conditions"]["ready"] for each in found["endpoints"]}
+    assert reported == {"10.0.0.1": True, "10.0.0.2": False}
     (subset,) = cluster.get(ENDPOINTS, "web")["subsets"]
     assert [each["ip"] for each in subset["addresses"]] == ["10.0.0.1"]
     assert [each["ip"] for each in subset["notReadyAddresses"]] == ["10.0.0.2"]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from podium.core.profile import read_profile
+from podium.core.profiles.profile import read_profile
 from podium.dialects import DIALECTS
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World

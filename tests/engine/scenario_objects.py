@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from podium import reasons
-from podium.core.model import Phase
+from podium.core.model.model import Phase
 from podium.dialects.volcano.names import GROUP_NAME, NAMESPACE_WEIGHT, PODGROUPS, PREEMPTABLE, QUEUES, TASK_SPEC
 from podium.kube.resources import NODES, PODS, PRIORITYCLASSES, RESOURCEQUOTAS, Resource
 from podium.kube.times import format_time
@@ -201,8 +201,8 @@ def _pod(name: str, gang: str, namespace: str, task: Table, created: float) -> P
     return put
 
 
-def _apart(told: Table) -> Document:
-    terms = [{"topologyKey": key, "labelSelector": {"matchLabels": labels}} for key, labels in told.items()]
+def _apart(reported: Table) -> Document:
+    terms = [{"topologyKey": key, "labelSelector": {"matchLabels": labels}} for key, labels in reported.items()]
     return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
 
 
@@ -229,7 +229,7 @@ def outcome_of(
     evicted: set[str] = set()
     waits: dict[str, list[str]] = {}
     phases: dict[str, Phase] = {}
-    told: dict[str, list[str]] = {}
+    reported: dict[str, list[str]] = {}
     for put in before:
         then, now = put.document, after.get((put.resource, put.name))
         if put.resource == PODS:
@@ -244,7 +244,7 @@ def outcome_of(
                 placed[put.name] = node
             elif promised and promised != then["status"].get("nominatedNodeName"):
                 waits.setdefault(gang, []).append(promised)
-            told.setdefault(gang, []).extend(
+            reported.setdefault(gang, []).extend(
                 each.get("message", "") for each in now["status"].get("conditions", ())
             )
         elif put.resource == PODGROUPS:
@@ -252,14 +252,14 @@ def outcome_of(
             phases[put.name] = _phase(then["status"]["phase"], now["status"]["phase"])
     for event in events:
         if event["involvedObject"]["kind"] == PODGROUPS.kind:
-            told.setdefault(event["involvedObject"]["name"], []).append(event["message"])
+            reported.setdefault(event["involvedObject"]["name"], []).append(event["message"])
     return Outcome(
         gangs=gangs,
         placed=placed,
         evicted=evicted,
         waits=waits,
         phases=phases,
-        refused={gang: _codes(messages) for gang, messages in told.items()},
+        refused={gang: _codes(messages) for gang, messages in reported.items()},
         faults={
             event["involvedObject"]["name"]: event["reason"]
             for event in events

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import yaml
 
-from podium.core.profile import read_profile
+from podium.core.profiles.profile import read_profile
 from podium.dialects import DIALECTS
 from podium.embedded.exchange import Held
 from podium.embedded.store import Write
-from podium.engine.errands import Errand
+from podium.engine.dispatcher import CallType
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
 from podium.kube.changes import Read, request_of
@@ -212,13 +212,13 @@ class Stage:
                 error = self.lost(ticket) or error
         self.machine.done(ticket, result, error, self.server.now)
 
-    def sent(self, errand: Errand) -> int:
-        return sum(1 for ticket in self.tickets if ticket.controller == errand.value)
+    def sent(self, purpose: CallType) -> int:
+        return sum(1 for ticket in self.tickets if ticket.purpose == purpose)
 
     def words_on(self, pod: str) -> int:
         """How often anything was written on a pod beside its binding."""
-        told = (each for each in self.tickets if each.controller != Errand.BIND.value)
-        return sum(1 for each in told if getattr(each.change, "name", "") == pod)
+        reported = (each for each in self.tickets if each.purpose != CallType.BIND)
+        return sum(1 for each in reported if getattr(each.change, "name", "") == pod)
 
     def events(self, about: str) -> list[Document]:
         items = self.server.ok("GET", EVENTS.path("default"))["items"]

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from podium.core.model import HOLDING, State
+from podium.core.model.model import HOLDING, State
 from podium.dialects import DIALECTS
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS
-from podium.engine.errands import Errand
+from podium.engine.dispatcher import CallType
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
 from podium.errors import ApiError, TransportError
@@ -27,12 +27,12 @@ def stage() -> Stage:
     return Stage()
 
 
-def failing(errand: Errand, error: Exception, times: int = 1_000_000) -> Callable[[Ticket], Exception | None]:
+def failing(purpose: CallType, error: Exception, times: int = 1_000_000) -> Callable[[Ticket], Exception | None]:
     """The first so many requests of an errand fail."""
     left = [times]
 
     def trouble(ticket: Ticket) -> Exception | None:
-        if ticket.controller != errand.value or not left[0]:
+        if ticket.purpose != purpose or not left[0]:
             return None
         left[0] -= 1
         return error
@@ -59,11 +59,11 @@ def leaving(stage: Stage) -> list[str]:
 
 def test_a_server_that_asks_for_a_pause_gets_it(stage: Stage) -> None:
     stage.node("n1")
-    stage.trouble = failing(Errand.BIND, too_many_requests("slow down", 20), times=1)
+    stage.trouble = failing(CallType.BIND, too_many_requests("slow down", 20), times=1)
     stage.pod("p")
     began = stage.server.now
     stage.settle(19)
-    assert stage.sent(Errand.BIND) == 1
+    assert stage.sent(CallType.BIND) == 1
     stage.settle(21)
     assert stage.placed == {"p": "n1"}
     assert stage.server.now >= began + 20
@@ -77,10 +77,10 @@ def test_a_pause_may_stand_in_the_header_alone() -> None:
 
 def test_a_question_that_is_not_answered_is_not_asked_in_a_hot_loop(stage: Stage) -> None:
     stage.node("n1")
-    stage.trouble = lambda ticket: TransportError("away") if ticket.controller in ("bind", "ask") else None
+    stage.trouble = lambda ticket: TransportError("away") if ticket.purpose in ("bind", "ask") else None
     stage.pod("p")
     stage.settle(60)
-    assert 3 <= stage.sent(Errand.ASK) <= 9
+    assert 3 <= stage.sent(CallType.ASK) <= 9
     stage.trouble = None
     stage.settle(60)
     assert stage.placed == {"p": "n1"}
@@ -90,10 +90,10 @@ def test_the_rest_after_a_doubt_is_that_of_the_gang_the_pod_is_in_by_then(stage:
     """The pod was put into a group while it was asked about: the answer tells of both."""
 
     def trouble(ticket: Ticket) -> Exception | None:
-        if ticket.controller == Errand.ASK.value:
+        if ticket.purpose == CallType.ASK:
             marks = {"metadata": {"annotations": {GROUP_NAME: "g"}}}
             stage.server.ok("PATCH", PODS.path("default", "p"), marks, media=MERGE_PATCH)
-        return TransportError("away") if ticket.controller == Errand.BIND.value else None
+        return TransportError("away") if ticket.purpose == CallType.BIND else None
 
     stage.node("n1")
     stage.group("g", 1)
@@ -101,7 +101,7 @@ def test_the_rest_after_a_doubt_is_that_of_the_gang_the_pod_is_in_by_then(stage:
     stage.trouble = trouble
     stage.pod("p")
     stage.settle(0.5)
-    assert (stage.sent(Errand.BIND), stage.sent(Errand.ASK)) == (1, 1)
+    assert (stage.sent(CallType.BIND), stage.sent(CallType.ASK)) == (1, 1)
     stage.trouble = None
     stage.settle()
     assert stage.placed == {"p": "n1"}
@@ -111,24 +111,24 @@ def test_a_pod_that_is_said_to_be_gone_is_gone_altogether(stage: Stage) -> None:
     """The watch has not come that far, and what it has told is no longer believed."""
 
     def trouble(ticket: Ticket) -> Exception | None:
-        if ticket.controller == Errand.ASK.value:
+        if ticket.purpose == CallType.ASK:
             stage.server.ok("DELETE", PODS.path("default", "p"), {"gracePeriodSeconds": 0})
-        return TransportError("away") if ticket.controller == Errand.BIND.value else None
+        return TransportError("away") if ticket.purpose == CallType.BIND else None
 
     stage.node("n1")
     stage.trouble = trouble
     stage.pod("p")
     stage.tell()
-    while not stage.sent(Errand.ASK):
+    while not stage.sent(CallType.ASK):
         for ticket in stage.machine.run(stage.server.now):
             stage.carry_out(ticket)
     while not stage.scheduler.settled:
         stage.machine.run(stage.server.now)
     assert not stage.world.cluster.tasks
-    assert not stage.world.sent
+    assert not stage.world.assumed
     assert list(stage.world.cache.all(PODS)) == []
     stage.settle()
-    assert stage.sent(Errand.BIND) == 1
+    assert stage.sent(CallType.BIND) == 1
 
 
 def test_old_news_do_not_take_back_a_bind_that_was_confirmed(stage: Stage) -> None:
@@ -153,7 +153,7 @@ def test_old_news_do_not_take_back_a_bind_that_was_confirmed(stage: Stage) -> No
     world.settle()
     assert world.cluster.tasks[uid].state in HOLDING
     stage.settle()
-    assert not world.sent
+    assert not world.assumed
 
 
 def test_an_answer_that_news_have_overtaken_is_not_believed(stage: Stage) -> None:
@@ -177,10 +177,10 @@ def _succeeded(pod: Pod) -> object:
 def test_who_was_told_to_go_stays_a_victim_whatever_is_seen_of_him(stage: Stage) -> None:
     """The mark that says why comes back by the watch before the pod is deleted: nobody else goes for that."""
     pressed(stage)
-    stage.trouble = failing(Errand.EVICT, TransportError("away"), times=4)
+    stage.trouble = failing(CallType.EVICT, TransportError("away"), times=4)
     stage.settle(30)
     assert len(leaving(stage)) == 1
-    assert len({ticket.key for ticket in stage.tickets if ticket.controller == Errand.EVICT.value}) == 1
+    assert len({ticket.key for ticket in stage.tickets if ticket.purpose == CallType.EVICT}) == 1
 
 
 def test_who_may_not_be_evicted_is_left_alone_and_another_one_goes(stage: Stage) -> None:
@@ -188,7 +188,7 @@ def test_who_may_not_be_evicted_is_left_alone_and_another_one_goes(stage: Stage)
     first: list[str] = []
 
     def forbidden(ticket: Ticket) -> Exception | None:
-        if ticket.controller != Errand.EVICT.value:
+        if ticket.purpose != CallType.EVICT:
             return None
         first[:] = first or [ticket.key[1]]
         return ApiError(403, "Forbidden", "no") if ticket.key[1] == first[0] else None
@@ -198,7 +198,7 @@ def test_who_may_not_be_evicted_is_left_alone_and_another_one_goes(stage: Stage)
     assert len(leaving(stage)) == 1
     assert stage.get(PODS, leaving(stage)[0])["metadata"]["uid"] != first[0]
     assert stage.world.cluster.tasks[first[0]].state is State.RUNNING
-    assert sum(ticket.key[1] == first[0] for ticket in stage.tickets if ticket.controller == "evict") <= 7
+    assert sum(ticket.key[1] == first[0] for ticket in stage.tickets if ticket.purpose == "evict") <= 7
 
 
 def test_a_promise_ends_when_what_it_waits_for_does_not_come(stage: Stage) -> None:
@@ -232,14 +232,14 @@ def test_nobody_turns_in_circles_while_something_is_not_listed(stage: Stage) -> 
 
 def test_a_pod_that_joins_a_group_takes_its_rest_along(stage: Stage) -> None:
     stage.node("n1")
-    stage.trouble = failing(Errand.BIND, ApiError(409, "Conflict", "no"), times=1)
+    stage.trouble = failing(CallType.BIND, ApiError(409, "Conflict", "no"), times=1)
     stage.pod("p")
     stage.settle(0.1)
-    assert stage.sent(Errand.BIND) == 1
+    assert stage.sent(CallType.BIND) == 1
     stage.group("g", 1)
     patch = {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "g"}}}
     stage.server.ok("PATCH", PODS.path("default", "p"), patch, media="application/merge-patch+json")
     stage.settle(0.5)
-    assert stage.sent(Errand.BIND) == 1
+    assert stage.sent(CallType.BIND) == 1
     stage.settle(5)
     assert stage.placed == {"p": "n1"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.engine.errands import Errand
-from podium.engine.voice import PODS_WITH_EVENTS
+from podium.engine.dispatcher import CallType
+from podium.engine.status_writer import PODS_WITH_EVENTS
 from podium.errors import ApiError, TransportError
 from podium.kube.changes import Patch
 from podium.kube.controller import Ticket
@@ -30,9 +30,9 @@ def test_some_pods_of_a_waiting_gang_say_why(stage: Stage) -> None:
     for number in range(20):
         stage.pod(f"g-{number}", "g")
     stage.settle(100)
-    told = {number: failed(stage, f"g-{number}") for number in range(20)}
-    assert sum(bool(events) for events in told.values()) == PODS_WITH_EVENTS
-    (event,) = next(events for events in told.values() if events)
+    reported = {number: failed(stage, f"g-{number}") for number in range(20)}
+    assert sum(bool(events) for events in reported.values()) == PODS_WITH_EVENTS
+    (event,) = next(events for events in reported.values() if events)
     assert event["type"] == "Warning"
     assert event["message"] == stage.message("g-0")
     assert "of 20 members could be placed" in event["message"]
@@ -53,14 +53,14 @@ def test_a_bind_that_failed_is_an_event_and_is_counted(
     stage.group("g", 3)
     for number in range(3):
         stage.pod(f"g-{number}", "g")
-    stage.trouble = lambda ticket: error if ticket.controller == Errand.BIND.value else None
+    stage.trouble = lambda ticket: error if ticket.purpose == CallType.BIND else None
     stage.settle(5)
     for number in range(3):
         (event,) = failed(stage, f"g-{number}")
         assert event["message"] == f"g-{number} could not be bound to n1: {error}"
         assert event["count"] >= 2
         assert stage.message(f"g-{number}") == event["message"]
-    assert sum(stage.scheduler.tally.failures.values()) >= 6
+    assert sum(stage.scheduler.counters.failures.values()) >= 6
     assert sum("could not be bound" in record.message for record in caplog.records) == 1
     stage.trouble = None
     stage.settle(10)
@@ -82,7 +82,7 @@ def test_what_is_no_longer_true_is_not_said(stage: Stage) -> None:
     assert len(stage.placed) == 200
     bound: set[str] = set()
     for ticket in stage.tickets:
-        if ticket.controller == Errand.BIND.value:
+        if ticket.purpose == CallType.BIND:
             bound.add(getattr(ticket.change, "name", ""))
         elif _is_condition(ticket):
             assert getattr(ticket.change, "name", "") not in bound, "a bound pod is said to wait"

@@ -12,7 +12,7 @@ import random
 
 import pytest
 
-from podium.engine.errands import Errand
+from podium.engine.dispatcher import CallType
 from podium.errors import ApiError, TransportError
 from podium.kube.controller import Ticket
 from podium.kube.quantity import parse_milli
@@ -32,7 +32,7 @@ def faults(stage: Stage, dice: random.Random) -> None:
     def before(ticket: Ticket) -> Exception | None:
         if dice.random() < 0.02:
             raise Killed
-        if ticket.controller != "bind" or dice.random() > 0.2:
+        if ticket.purpose != "bind" or dice.random() > 0.2:
             return None
         return dice.choice(
             [
@@ -46,7 +46,7 @@ def faults(stage: Stage, dice: random.Random) -> None:
     def after(ticket: Ticket) -> Exception | None:
         if dice.random() < 0.02:
             raise Killed
-        return TransportError("reset") if ticket.controller == "bind" and dice.random() < 0.1 else None
+        return TransportError("reset") if ticket.purpose == "bind" and dice.random() < 0.1 else None
 
     stage.trouble, stage.lost = before, after
 
@@ -76,7 +76,7 @@ def check(stage: Stage, gangs: dict[str, int], *, owned: bool = True) -> None:
     for node in stage.server.ok("GET", NODES.path())["items"]:
         room = parse_milli(node["status"]["allocatable"]["cpu"])
         assert used.get(node["metadata"]["name"], 0) <= room, "a node holds more than it has"
-    assert owned or not stage.sent(Errand.MARK), "pods that nobody would create again were told to go"
+    assert owned or not stage.sent(CallType.MARK), "pods that nobody would create again were told to go"
     for gang, size in gangs.items() if owned else ():
         assert bound.get(gang, 0) in (0, size), f"{gang} has {bound.get(gang)} of {size} members bound"
 

@@ -78,8 +78,8 @@ def test_two_groups_are_one_too_many() -> None:
     stage.group("h", 1)
     member(stage, "p", **{GROUP: "g", OWN_GROUP: "h"})
     stage.settle()
-    told = "it belongs to PodGroup default/g of Volcano and to PodGroup default/h of Volcano"
-    assert stage.message("p").startswith(told)
+    reported = "it belongs to PodGroup default/g of Volcano and to PodGroup default/h of Volcano"
+    assert stage.message("p").startswith(reported)
     assert stage.placed == {}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.core.facts import TaskFacts
+from podium.core.model.facts import TaskFacts
 from podium.dialects import DIALECTS
 from podium.dialects.dialect import Dialect
 from podium.dialects.kubernetes.membership import Marks, QueueMark
@@ -123,8 +123,8 @@ def test_two_queues_that_disagree_are_both_named() -> None:
         metadata = {"name": name, "uid": name, "namespace": "default", "annotations": marks}
         document = {"metadata": metadata, "spec": {"schedulerName": "volcano"}}
         world.observe(PODS, msgspec.convert(document, type=Pod))
-    told = "it names queue a of Volcano and pool b of Toy, and can be in one queue only"
-    assert told in str(world.refused["both"])
+    reported = "it names queue a of Volcano and pool b of Toy, and can be in one queue only"
+    assert reported in str(world.refused["both"])
     assert world.cluster.gangs["pod/one"].queue == "toy/b"
     assert "one" not in world.refused
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.core.profile import Profile
+from podium.core.profiles.profile import Profile
 from podium.engine.periods import Periods
 
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from podium.core.decisions import Bind, Decision, Refuse
-from podium.core.model import Gang, State
+from podium.core.model.decisions import Bind, Decision, Refuse
+from podium.core.model.model import Gang, State
 from podium.engine.recovery import (
     PATIENCE,
     Plan,
     Recovery,
     bound_at,
     is_half_bound,
-    is_torn,
+    is_partially_bound,
+    partially_bound_group,
     read_plan,
-    torn_group,
     would_come_again,
     write_plan,
 )
@@ -97,11 +97,11 @@ class Cast:
                 self.plans[task.id] = Plan(MADE, 2, together)
         return self.world.cluster.gangs[id]
 
-    def torn(self, gang: Gang) -> bool:
-        return is_torn(gang, self.plans)
+    def partially_bound(self, gang: Gang) -> bool:
+        return is_partially_bound(gang, self.plans)
 
     def group(self, gang: Gang) -> list[str]:
-        return [each.name for each in torn_group(gang, self.plans, self.world.cluster.gangs.get)]
+        return [each.name for each in partially_bound_group(gang, self.plans, self.world.cluster.gangs.get)]
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def cast() -> Cast:
 
 
 @pytest.mark.parametrize(
-    ("states", "minimum", "torn", "half"),
+    ("states", "minimum", "partially_bound", "half"),
     [
         ((RUNNING, PENDING), 2, True, True),
         ((RUNNING, RESERVED), 2, True, True),
@@ -121,27 +121,27 @@ def cast() -> Cast:
     ],
 )
 def test_a_gang_was_bound_half(
-    cast: Cast, states: tuple[State, ...], minimum: int, torn: bool, half: bool
+    cast: Cast, states: tuple[State, ...], minimum: int, partially_bound: bool, half: bool
 ) -> None:
     gang = cast.gang("g", *states, minimum=minimum)
-    assert (cast.torn(gang), is_half_bound(gang)) == (torn, half)
+    assert (cast.partially_bound(gang), is_half_bound(gang)) == (partially_bound, half)
 
 
-@pytest.mark.parametrize(("created", "torn"), [(MADE - 1, True), (MADE, True), (MADE + 1, False)])
-def test_who_came_after_the_plan_was_not_part_of_it(cast: Cast, created: float, torn: bool) -> None:
+@pytest.mark.parametrize(("created", "partially_bound"), [(MADE - 1, True), (MADE, True), (MADE + 1, False)])
+def test_who_came_after_the_plan_was_not_part_of_it(cast: Cast, created: float, partially_bound: bool) -> None:
     gang = cast.gang("g", RUNNING, PENDING, created=created)
-    assert cast.torn(gang) == torn
+    assert cast.partially_bound(gang) == partially_bound
     cast.plans.clear()
-    assert not cast.torn(gang), "nobody has made a plan"
+    assert not cast.partially_bound(gang), "nobody has made a plan"
 
 
 def test_the_last_plan_counts(cast: Cast) -> None:
     gang = cast.gang("g", RUNNING, RUNNING, PENDING, minimum=3, created=MADE + 5)
-    assert not cast.torn(gang)
+    assert not cast.partially_bound(gang)
     cast.plans["ns/g-1"] = Plan(MADE + 10, 2)
-    assert cast.torn(gang)
+    assert cast.partially_bound(gang)
     cast.plans["ns/g-0"], cast.plans["ns/g-1"] = cast.plans["ns/g-1"], cast.plans["ns/g-0"]
-    assert cast.torn(gang)
+    assert cast.partially_bound(gang)
 
 
 def test_a_role_that_is_short_is_half_bound(cast: Cast) -> None:
@@ -150,12 +150,12 @@ def test_a_role_that_is_short_is_half_bound(cast: Cast) -> None:
         task = cast.world.task(f"g-{index}", gang=id, role=role, state=state, at="n" if state is RUNNING else "")
         cast.plans[task.id] = Plan(MADE, 3)
     gang = cast.world.cluster.gangs[id]
-    assert cast.torn(gang)
+    assert cast.partially_bound(gang)
     assert is_half_bound(gang)
 
 
 @pytest.mark.parametrize(
-    ("one", "two", "torn"),
+    ("one", "two", "partially_bound"),
     [
         ((RUNNING, RUNNING), (PENDING, PENDING), True),
         ((RUNNING, RUNNING), (RESERVED, RESERVED), True),
@@ -166,12 +166,12 @@ def test_a_role_that_is_short_is_half_bound(cast: Cast) -> None:
     ],
 )
 def test_a_group_of_gangs_was_bound_half(
-    cast: Cast, one: tuple[State, ...], two: tuple[State, ...], torn: bool
+    cast: Cast, one: tuple[State, ...], two: tuple[State, ...], partially_bound: bool
 ) -> None:
     first = cast.gang("one", *one, together=("ns/two",))
     second = cast.gang("two", *two, together=("ns/one",))
-    assert cast.group(first) == (["one", "two"] if torn else [])
-    assert cast.group(second) == (["two", "one"] if torn else [])
+    assert cast.group(first) == (["one", "two"] if partially_bound else [])
+    assert cast.group(second) == (["two", "one"] if partially_bound else [])
 
 
 def test_a_group_is_not_half_bound_by_plans_of_single_gangs_or_for_members_that_came_later(cast: Cast) -> None:

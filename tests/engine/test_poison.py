@@ -102,9 +102,9 @@ def test_groups_that_cannot_be_scheduled_say_so(cluster: Bare) -> None:
 
 def test_it_comes_to_rest(cluster: Bare) -> None:
     """Bad objects are no reason to go on writing."""
-    told = dict(cluster.told)
+    reported = dict(cluster.told)
     cluster.settle(600)
-    assert cluster.told.keys() == told.keys()
+    assert cluster.told.keys() == reported.keys()
 
 
 def test_queues_in_a_circle_are_told_and_go_on() -> None:

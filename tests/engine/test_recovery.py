@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from podium.core.decisions import Refuse
+from podium.core.model.decisions import Refuse
 from podium.dialects.volcano.names import PODGROUPS
-from podium.engine.errands import Errand
+from podium.engine.backoff import MAX_BACKOFF_HALF_BOUND, Backoff
+from podium.engine.dispatcher import CallType
 from podium.engine.recovery import Recovery
-from podium.engine.rests import LAST_REST_HALF_BOUND, Rests
 from podium.errors import ApiError, TransportError
 from podium.kube.controller import Ticket
 from podium.kube.resources import NODES
@@ -39,9 +39,9 @@ def failing_after(
     began: list[float] = []
 
     def trouble(ticket: Ticket) -> Exception | None:
-        if not began and stage.sent(Errand.BIND) > binds:
+        if not began and stage.sent(CallType.BIND) > binds:
             began.append(stage.server.now)
-        if ticket.controller not in (Errand.BIND.value, Errand.ASK.value):
+        if ticket.purpose not in (CallType.BIND, CallType.ASK):
             return None
         return error if began and stage.server.now < began[0] + seconds else None
 
@@ -70,7 +70,7 @@ def test_a_hiccup_of_the_server_in_the_middle_of_a_plan_costs_a_gang_nothing(
     stage.settle(8)
     assert len(stage.placed) == MEMBERS
     assert stage.server.now < began + 10
-    assert stage.sent(Errand.EVICT) == stage.sent(Errand.MARK) == 0
+    assert stage.sent(CallType.EVICT) == stage.sent(CallType.MARK) == 0
 
 
 @pytest.mark.parametrize("error", [TransportError("away"), ApiError(429, "TooManyRequests", "slow down")], ids=str)
@@ -84,7 +84,7 @@ def test_time_alone_takes_nothing_away(stage: Stage, error: Exception) -> None:
     assert len(stage.placed) == 4
     stage.settle(40)
     assert len(stage.placed) == 10
-    assert stage.sent(Errand.EVICT) == 0
+    assert stage.sent(CallType.EVICT) == 0
 
 
 def half_bound(stage: Stage, *owners: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ def half_bound(stage: Stage, *owners: dict[str, Any]) -> None:
     gang(stage, "g", 4, *owners)
 
     def trouble(ticket: Ticket) -> Exception | None:
-        if ticket.controller != Errand.BIND.value:
+        if ticket.purpose != CallType.BIND:
             return None
         to = ticket.change.document["target"]["name"]  # type: ignore[union-attr]
         return TransportError("away") if to == "n2" else None
@@ -110,7 +110,7 @@ def half_bound(stage: Stage, *owners: dict[str, Any]) -> None:
 def test_pods_that_nobody_would_create_again_are_kept_and_that_is_said(stage: Stage) -> None:
     half_bound(stage)
     stage.settle(100)
-    assert stage.sent(Errand.EVICT) == stage.sent(Errand.MARK) == 0
+    assert stage.sent(CallType.EVICT) == stage.sent(CallType.MARK) == 0
     assert len(stage.placed) == 2
     said = "2 of 4 members are bound, and the others find no place"
     (condition,) = [each for each in stage.get(PODGROUPS, "g")["status"]["conditions"] if each["status"] == "True"]
@@ -132,9 +132,9 @@ def test_pods_that_nobody_would_create_again_are_kept_and_that_is_said(stage: St
 def test_pods_of_a_controller_give_their_places_back_after_a_try_that_was_refused(stage: Stage) -> None:
     half_bound(stage, OWNER)
     stage.settle(25)
-    assert stage.sent(Errand.EVICT) == 0
+    assert stage.sent(CallType.EVICT) == 0
     stage.settle(100)
-    assert stage.sent(Errand.EVICT) == 2
+    assert stage.sent(CallType.EVICT) == 2
     stage.bury()
     assert not stage.placed
 
@@ -145,35 +145,35 @@ def test_a_server_that_refuses_the_rest_of_a_gang_is_a_refusal_as_well(stage: St
 
     def trouble(ticket: Ticket) -> Exception | None:
         last = getattr(ticket.change, "name", "") == "g-3"
-        return ApiError(403, "Forbidden", "not this one") if ticket.controller == "bind" and last else None
+        return ApiError(403, "Forbidden", "not this one") if ticket.purpose == "bind" and last else None
 
     stage.trouble = trouble
     stage.settle(20)
     assert len(stage.placed) == 3
     stage.settle(60)
-    assert stage.sent(Errand.EVICT) == 3
+    assert stage.sent(CallType.EVICT) == 3
 
 
 def test_one_failure_a_plan() -> None:
-    rests = Rests()
+    backoff = Backoff()
     for plan, seconds in (("first", 1.0), ("second", 2.0), ("third", 4.0)):
         for _ in range(300):
-            rests.leave_alone("g", 100.0, plan=plan)
-        list(rests.due(100.0 + seconds - 0.1))
-        assert "g" in rests.gangs
-        list(rests.due(100.0 + seconds))
-        assert "g" not in rests.gangs
+            backoff.leave_alone("g", 100.0, plan=plan)
+        list(backoff.due(100.0 + seconds - 0.1))
+        assert "g" in backoff.gangs
+        list(backoff.due(100.0 + seconds))
+        assert "g" not in backoff.gangs
 
 
 def test_a_half_bound_gang_rests_least() -> None:
-    rests = Rests()
+    backoff = Backoff()
     for plan in range(10):
-        rests.leave_alone("g", 0.0, plan=str(plan), half_bound=True)
-    list(rests.due(LAST_REST_HALF_BOUND))
-    assert "g" not in rests.gangs
-    rests.leave_alone("g", 100.0, 30.0, plan="asked for", half_bound=True)
-    list(rests.due(129.0))
-    assert "g" in rests.gangs, "what the server asked for is kept"
+        backoff.leave_alone("g", 0.0, plan=str(plan), half_bound=True)
+    list(backoff.due(MAX_BACKOFF_HALF_BOUND))
+    assert "g" not in backoff.gangs
+    backoff.leave_alone("g", 100.0, 30.0, plan="asked for", half_bound=True)
+    list(backoff.due(129.0))
+    assert "g" in backoff.gangs, "what the server asked for is kept"
 
 
 def test_a_plugin_that_fails_takes_nothing_away(stage: Stage) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from podium.dialects.volcano.names import PODGROUPS
+from podium.engine.dispatcher import CallType
 from podium.engine.effects import GANG_PLAN
-from podium.engine.errands import Errand
 from podium.errors import ApiError, TransportError
 from podium.kube.controller import Ticket
 from podium.kube.resources import PODS
@@ -49,11 +49,11 @@ def test_a_waiting_pod_says_why(stage: Stage) -> None:
     stage.settle()
     assert "0/2 nodes are available: 2 Insufficient cpu" in stage.message("p")
     assert [event["reason"] for event in stage.events("p")] == ["FailedScheduling"]
-    told = stage.words_on("p")
+    reported = stage.words_on("p")
     stage.pod("q", cpu="1")  # another turn, the same answer
     stage.settle()
     assert stage.placed == {"q": "n1"}
-    assert stage.words_on("p") == told
+    assert stage.words_on("p") == reported
     [scheduled] = stage.events("q")
     assert scheduled["message"] == "Successfully assigned default/q to n1"
 
@@ -81,25 +81,25 @@ def test_a_refused_bind_gives_its_room_back_and_is_tried_again_later(stage: Stag
     stage.pod("p")
 
     def refuse(ticket: Ticket) -> Exception | None:
-        first = stage.sent(Errand.BIND) == 1
-        return ApiError(429, "TooManyRequests", "slow down") if ticket.controller == "bind" and first else None
+        first = stage.sent(CallType.BIND) == 1
+        return ApiError(429, "TooManyRequests", "slow down") if ticket.purpose == "bind" and first else None
 
     stage.trouble = refuse
     before = stage.server.now
     stage.settle()
     assert stage.placed == {"p": "n1"}
-    assert stage.sent(Errand.BIND) == 2
+    assert stage.sent(CallType.BIND) == 2
     assert stage.server.now >= before + 1
 
 
 def test_a_bind_without_an_answer_is_asked_after_and_counted_once(stage: Stage) -> None:
     stage.node("n1", cpu="2")
     stage.pod("p")
-    stage.lost = lambda ticket: TransportError("reset") if ticket.controller == "bind" else None
+    stage.lost = lambda ticket: TransportError("reset") if ticket.purpose == "bind" else None
     stage.settle()
     assert stage.placed == {"p": "n1"}
-    assert stage.sent(Errand.BIND) == 1
-    assert stage.sent(Errand.ASK) == 1
+    assert stage.sent(CallType.BIND) == 1
+    assert stage.sent(CallType.ASK) == 1
     stage.lost = None
     stage.pod("q")
     stage.settle()
@@ -110,11 +110,11 @@ def test_a_bind_that_never_arrived_is_sent_again(stage: Stage) -> None:
     stage.node("n1")
     stage.pod("p")
     stage.trouble = lambda ticket: (
-        TransportError("refused") if ticket.controller == "bind" and stage.sent(Errand.BIND) == 1 else None
+        TransportError("refused") if ticket.purpose == "bind" and stage.sent(CallType.BIND) == 1 else None
     )
     stage.settle()
     assert stage.placed == {"p": "n1"}
-    assert stage.sent(Errand.BIND) == 2
+    assert stage.sent(CallType.BIND) == 2
 
 
 def test_a_more_important_gang_pushes_a_lesser_one_out(stage: Stage) -> None:
@@ -130,7 +130,7 @@ def test_a_more_important_gang_pushes_a_lesser_one_out(stage: Stage) -> None:
     stage.group("big", 1, priorityClassName="high")
     stage.pod("big-0", "big", priorityClassName="high")
     stage.settle()
-    assert stage.sent(Errand.EVICT) == 1
+    assert stage.sent(CallType.EVICT) == 1
     assert stage.get(PODS, "big-0")["status"]["nominatedNodeName"] == "n1"
     going = [pod for pod in ("small-0", "small-1") if "deletionTimestamp" in stage.get(PODS, pod)["metadata"]]
     assert len(going) == 1
@@ -175,7 +175,7 @@ def test_words_that_are_lost_are_said_again(stage: Stage) -> None:
     stage.pod("a", "g")
     stage.pod("b", "g")
     lost = iter([TransportError("reset"), ApiError(429, "TooManyRequests", "slow down")])
-    stage.trouble = lambda ticket: next(lost, None) if ticket.controller == Errand.TELL.value else None
+    stage.trouble = lambda ticket: next(lost, None) if ticket.purpose == CallType.STATUS else None
     stage.settle()
     assert stage.get(PODGROUPS, "g")["status"]["phase"] == "Running"
 
@@ -189,7 +189,7 @@ def test_words_on_one_object_leave_one_after_the_other(stage: Stage) -> None:
     for _ in range(20):
         stage.tell()
         for ticket in stage.machine.run(stage.server.now):
-            if ticket.controller == Errand.TELL.value and ticket.change.resource == PODGROUPS:
+            if ticket.purpose == CallType.STATUS and ticket.change.resource == PODGROUPS:
                 under_way.append(ticket)
             else:
                 stage.carry_out(ticket)

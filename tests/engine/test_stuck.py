@@ -13,16 +13,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.core.decisions import Decision, Refuse
-from podium.core.model import Task
-from podium.dialects.volcano.job_controller import JobController
-from podium.dialects.volcano.job_names import JOBS
+from podium.core.model.decisions import Decision, Refuse
+from podium.core.model.model import Task
+from podium.dialects.volcano.job.controller import JobController
+from podium.dialects.volcano.job.names import JOBS
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.errors import ApiError
 from podium.kube.resources import PODS, RESOURCEQUOTAS
 from podium.kube.transport import MERGE_PATCH
 from podium.numbers import Bound, Incomplete, Members, Places, QueueUse
-from podium.reasons import Lift, Refusal
+from podium.reasons import Refusal, WakeOn
 from tests.embedded.server import Document
 from tests.engine.stage import Stage
 
@@ -45,8 +45,8 @@ class Scene(Stage):
 
     def restart(self) -> None:
         super().restart()
-        voice = self.scheduler._voice
-        heard = voice.heard
+        status_writer = self.scheduler._status_writer
+        heard = status_writer.heard
 
         def listen(decisions: Iterable[Decision], now: float) -> None:
             decisions = list(decisions)
@@ -56,7 +56,7 @@ class Scene(Stage):
                     self.refusals[gang.name] = each.refusal
             heard(decisions, now)
 
-        voice.heard = listen  # type: ignore[method-assign]
+        status_writer.heard = listen  # type: ignore[method-assign]
 
     def machine_named(self, name: str, *, gpus: int = 8, ready: bool = True, **more: Any) -> None:
         room = {"cpu": "64", "memory": "256Gi", "pods": "110", **({GPU: str(gpus)} if gpus else {})}
@@ -106,7 +106,7 @@ class Situation(msgspec.Struct, frozen=True):
     build: Callable[[Scene], None]
     codes: tuple[str, ...]  # of the refusal and its cause
     says: str
-    lifts: set[Lift]
+    wake_on: set[WakeOn]
     causes: dict[str, int] = {}
     group: str = "job"
     plugin: str = "proportion"
@@ -352,7 +352,7 @@ def without_a_queue(scene: Scene) -> None:
     member(scene, "lone", "", {"cpu": "1", GPU: "8"})
 
 
-R, N, Q, M = Lift.ROOM, Lift.NODES, Lift.QUEUE, Lift.MEMBERS
+R, N, Q, M = WakeOn.ROOM, WakeOn.NODES, WakeOn.QUEUE, WakeOn.MEMBERS
 
 SITUATIONS = [
     Situation(
@@ -461,7 +461,7 @@ SITUATIONS = [
         volume_unknown,
         ("VolumeNotBound",),
         "volume claims cannot be used: ",
-        {Lift.SPEC},
+        {WakeOn.SPEC},
     ),
     Situation(
         "a port is taken",
@@ -569,7 +569,7 @@ def test_what_is_stuck_says_why(situation: Situation) -> None:
     scene.settle()
     (refusal,) = [each for name, each in scene.refusals.items() if name.startswith(situation.group)]
     assert (refusal.code, *_causes_of(refusal)) == situation.codes
-    assert refusal.lifts == situation.lifts
+    assert refusal.wake_on == situation.wake_on
     found: dict[str, int] = {}
     leaf = refusal.numbers.cause.numbers if isinstance(refusal.numbers, Incomplete) else refusal.numbers
     if isinstance(leaf, Places):
@@ -586,8 +586,8 @@ def test_what_is_stuck_says_why(situation: Situation) -> None:
             assert situation.says in _condition(group)
     jobs = [job["metadata"]["name"] for job in scene.server.ok("GET", JOBS.path("default"))["items"]]
     if situation.group in jobs:
-        told = [event["message"] for event in scene.events(situation.group)]
-        assert any(situation.says in each for each in told), told
+        reported = [event["message"] for event in scene.events(situation.group)]
+        assert any(situation.says in each for each in reported), reported
 
 
 def _causes_of(refusal: Refusal) -> list[str]:
@@ -628,24 +628,24 @@ def test_numbers_alone_are_told_once_a_minute_on_pods_and_groups() -> None:
     scene.settle()
     group = scene.server.ok("GET", PODGROUPS.path("default"))["items"][0]["metadata"]["name"]
 
-    def told() -> tuple[str, str]:
+    def reported() -> tuple[str, str]:
         pod = next(pod["metadata"]["name"] for pod in _pods_of(scene))
         return scene.message(pod), _condition(scene.get(PODGROUPS, group))
 
-    first = told()
+    first = reported()
     assert "the largest free block is 0 on n0" in first[0]
     scene.server.ok("DELETE", PODS.path("default", "busy-n1"), {"gracePeriodSeconds": 0})
     busy(scene, "n1", 5, "other")
     scene.settle(10)
-    assert told() == first, "only numbers have moved"
+    assert reported() == first, "only numbers have moved"
     scene.settle(60)
     scene.settle(60)
-    second = told()
+    second = reported()
     assert all("the largest free block is 3 on n1" in each for each in second)
     for name in ("n0", "n1"):
         scene.cordon(name, True)
     scene.settle(1)
-    assert all("no node matches" in each for each in told()), "another cause is told at once"
+    assert all("no node matches" in each for each in reported()), "another cause is told at once"
 
 
 def test_a_pod_whose_bind_was_refused_says_so_and_waits_for_time() -> None:
@@ -653,17 +653,17 @@ def test_a_pod_whose_bind_was_refused_says_so_and_waits_for_time() -> None:
     scene.machine_named("n0")
     member(scene, "lone", "", {"cpu": "1"})
     failed: list[Refusal] = []
-    voice = scene.scheduler._voice
-    tell = voice.bind_failed
+    status_writer = scene.scheduler._status_writer
+    tell = status_writer.bind_failed
 
     def listen(task: Task, refusal: Refusal, now: float) -> None:
         failed.append(refusal)
         tell(task, refusal, now)
 
-    voice.bind_failed = listen  # type: ignore[method-assign]
+    status_writer.bind_failed = listen  # type: ignore[method-assign]
     scene.trouble = lambda ticket: ApiError(403, "Forbidden", "no") if ticket.change.resource == PODS else None
     scene.settle(2)
     assert {each.code for each in failed} == {"BindFailed"}
-    assert failed[0].lifts == {Lift.TIME}
+    assert failed[0].wake_on == {WakeOn.TIME}
     assert "lone could not be bound to n0: no" in str(failed[0])
     assert any("lone could not be bound to n0" in event["message"] for event in scene.events("lone"))

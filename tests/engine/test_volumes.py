@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.embedded.controllers.volumes import VolumeClaimController, VolumeController
-from podium.engine.errands import Errand
+from podium.engine.dispatcher import CallType
 from podium.errors import ApiError, TransportError
 from podium.kube.controller import Ticket
 from podium.kube.resources import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
@@ -105,8 +105,8 @@ def test_a_static_volume_is_given_to_the_claim_before_the_pod_is_bound() -> None
     assert volume["spec"]["claimRef"]["uid"] == stage.get(PERSISTENTVOLUMECLAIMS, "data")["metadata"]["uid"]
     assert volume["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
     assert SELECTED not in stage.get(PERSISTENTVOLUMECLAIMS, "data")["metadata"]["annotations"]
-    writes = [ticket.controller for ticket in stage.tickets if ticket.controller in ("bind", Errand.VOLUME.value)]
-    assert writes == [Errand.VOLUME.value, "bind"]
+    writes = [ticket.purpose for ticket in stage.tickets if ticket.purpose in ("bind", CallType.VOLUME)]
+    assert writes == [CallType.VOLUME, "bind"]
 
 
 def test_a_volume_is_made_for_the_chosen_node() -> None:
@@ -197,7 +197,7 @@ def test_the_simulated_provisioner_refuses_a_place_that_the_class_does_not_allow
 
 
 @pytest.mark.parametrize(
-    ("happens", "told"),
+    ("happens", "reported"),
     [
         ("gone", "the claim is gone"),
         ("elsewhere", "it was bound to other, which that node does not reach"),
@@ -206,7 +206,7 @@ def test_the_simulated_provisioner_refuses_a_place_that_the_class_does_not_allow
         ("time", "it was not bound in time"),
     ],
 )
-def test_what_can_go_wrong(happens: str, told: str) -> None:
+def test_what_can_go_wrong(happens: str, reported: str) -> None:
     stage = one_volume("a", "b")
     stage.mounting("p", "data", nodeSelector={HOST: "a"} if happens == "node" else {})
     stage.settle(5)
@@ -224,7 +224,7 @@ def test_what_can_go_wrong(happens: str, told: str) -> None:
         stage.server.ok("DELETE", NODES.path("", "a"))
     stage.settle(700 if happens == "time" else 0.5)
     told_so = [event["message"] for event in stage.events("p") if event["reason"] == "FailedScheduling"]
-    assert any(told in message for message in told_so), told_so
+    assert any(reported in message for message in told_so), told_so
     stage.settle(5)
     assert stage.placed == ({"p": "b"} if happens == "elsewhere" else {})
 
@@ -234,7 +234,7 @@ def test_a_volume_that_changed_in_passing_is_promised_again() -> None:
     stage.mounting("p", "data")
     start = stage.server.now
     stage.settle(0.5)
-    assert stage.sent(Errand.VOLUME) > 1, "a controller wrote its finalizer on the new volume meanwhile"
+    assert stage.sent(CallType.VOLUME) > 1, "a controller wrote its finalizer on the new volume meanwhile"
     assert stage.placed == {"p": "a"}
     assert stage.server.now < start + 0.5, "and nobody had to rest for it"
 
@@ -308,12 +308,12 @@ def test_a_new_scheduler_keeps_to_the_node_that_was_named() -> None:
     stage.mounting("q", "data")
     stage.settle(5)
     assert stage.get(PERSISTENTVOLUMECLAIMS, "data")["metadata"]["annotations"][SELECTED] == "b"
-    before = stage.sent(Errand.VOLUME)
+    before = stage.sent(CallType.VOLUME)
     stage.restart()
     stage.settle(5)
     rows = {task.name: task.row for task in stage.world.cluster.tasks.values()}
     assert rows["p"] == rows["q"] == stage.world.cluster.nodes.rows["b"]
-    assert stage.sent(Errand.VOLUME) == before, "nothing has to be written again"
+    assert stage.sent(CallType.VOLUME) == before, "nothing has to be written again"
 
 
 def test_a_new_scheduler_keeps_to_the_volume_that_was_given() -> None:
@@ -343,7 +343,7 @@ def test_a_shared_claim_is_chosen_once() -> None:
         stage.mounting(f"p-{index}", "data", group="g")
     stage.settle()
     assert len(stage.placed) == 3
-    chosen = [ticket for ticket in stage.tickets if ticket.controller == Errand.VOLUME.value]
+    chosen = [ticket for ticket in stage.tickets if ticket.purpose == CallType.VOLUME]
     assert len(chosen) == 1
 
 
@@ -415,7 +415,7 @@ def test_writes_that_fail_or_whose_answer_is_lost(seed: int) -> None:
     )
 
     def trouble(ticket: Ticket) -> Exception | None:
-        return next(troubles, None) if ticket.controller == Errand.VOLUME.value else None
+        return next(troubles, None) if ticket.purpose == CallType.VOLUME else None
 
     if seed % 2:
         stage.lost = trouble
@@ -474,9 +474,9 @@ def test_of_two_claims_only_the_open_one_is_written() -> None:
     stage.mounting("p", "data-first")
     stage.settle()
     assert stage.volume_of("data-first")
-    before = stage.sent(Errand.VOLUME)
+    before = stage.sent(CallType.VOLUME)
     stage.mounting("q", "data-first", "data-second")
     stage.settle()
     assert stage.placed == {"p": "a", "q": "a"}
     assert {stage.volume_of("data-first"), stage.volume_of("data-second")} == {"first", "second"}
-    assert stage.sent(Errand.VOLUME) == before + 1
+    assert stage.sent(CallType.VOLUME) == before + 1

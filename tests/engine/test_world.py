@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.core.facts import GangFacts
-from podium.core.model import Gang, State
+from podium.core.model.facts import GangFacts
+from podium.core.model.model import Gang, State
 from podium.dialects import DIALECTS
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.engine.scheduler import CHECK_SECONDS, Scheduler
@@ -38,7 +38,7 @@ class Seen(World):
         self.serve({"volcano"})
         self._count = 0
         self.show(NODES, "n", status={"allocatable": {"cpu": "8", "pods": "110"}})
-        self.take_news()
+        self.take_cluster_events()
 
     def show(self, resource: Resource, name: str, **fields: Any) -> Object:
         self._count += 1
@@ -68,44 +68,44 @@ def world() -> Seen:
 @pytest.mark.parametrize("resource", [PODDISRUPTIONBUDGETS, RESOURCEQUOTAS, NAMESPACES, PRIORITYCLASSES])
 def test_everything_that_may_have_been_in_the_way_is_news(world: Seen, resource: Resource) -> None:
     world.show(resource, "x")
-    assert world.take_news().room
-    assert not world.take_news().room
+    assert world.take_cluster_events().room
+    assert not world.take_cluster_events().room
 
 
 def test_a_pod_that_waits_concerns_its_gang_alone(world: Seen) -> None:
     world.pod("p")
-    news = world.take_news()
-    assert len(news.gangs) == 1
-    assert not news.room
-    assert not news.growth
+    cluster_events = world.take_cluster_events()
+    assert len(cluster_events.gangs) == 1
+    assert not cluster_events.room
+    assert not cluster_events.growth
 
 
 def test_a_pod_that_runs_when_it_is_first_seen_has_taken_room(world: Seen) -> None:
     world.pod("p", "n", phase="Running")
-    news = world.take_news()
-    assert news.growth
-    assert not news.gangs
+    cluster_events = world.take_cluster_events()
+    assert cluster_events.growth
+    assert not cluster_events.gangs
     world.pod("p", "n", phase="Running", metadata={"labels": {"app": "x"}})
-    assert world.take_news().room, "others may have kept away from it"
+    assert world.take_cluster_events().room, "others may have kept away from it"
 
 
 def test_a_pod_that_somebody_else_has_placed_concerns_its_gang(world: Seen) -> None:
     world.pod("p")
-    world.take_news()
+    world.take_cluster_events()
     world.pod("p", "n")
-    news = world.take_news()
-    assert news.growth
-    assert len(news.gangs) == 1
+    cluster_events = world.take_cluster_events()
+    assert cluster_events.growth
+    assert len(cluster_events.gangs) == 1
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_has_ended_leaves_its_room(world: Seen, phase: str) -> None:
     world.pod("p", "n", phase="Running")
-    world.take_news()
+    world.take_cluster_events()
     world.pod("p", "n", phase=phase)
-    assert world.take_news().room
+    assert world.take_cluster_events().room
     world.pod("p", "n", phase=phase)
-    assert not world.take_news().room
+    assert not world.take_cluster_events().room
 
 
 # --- binds under way ---------------------------------------------------------------------------------------------
@@ -113,17 +113,17 @@ def test_a_pod_that_has_ended_leaves_its_room(world: Seen, phase: str) -> None:
 
 def test_a_bind_that_was_sent_holds_its_room_until_the_watch_shows_it(world: Seen) -> None:
     world.pod("p")
-    world.sent["p"] = Bound("n", "plan")
+    world.assumed["p"] = Bound("n", "plan")
     world.pod("p", metadata={"labels": {"app": "x"}})
     task = world.cluster.tasks["p"]
     assert (task.state, task.row) == (State.BINDING, 0)
     world.pod("p", "n")
     assert task.gang.tasks["p"].state is State.BOUND
-    assert "p" not in world.sent
+    assert "p" not in world.assumed
 
 
 def test_a_pod_that_is_seen_for_the_first_time_with_a_bind_under_way(world: Seen) -> None:
-    world.sent["p"] = Bound("n", "plan")
+    world.assumed["p"] = Bound("n", "plan")
     world.pod("p")
     assert world.cluster.tasks["p"].state is State.BINDING
 
@@ -131,12 +131,12 @@ def test_a_pod_that_is_seen_for_the_first_time_with_a_bind_under_way(world: Seen
 def test_what_a_task_was_promised_stays_while_its_bind_is_under_way(world: Seen) -> None:
     world.pod("p")
     before = world.cluster.tasks["p"].cls
-    world.sent["p"] = Bound("n", "plan")
+    world.assumed["p"] = Bound("n", "plan")
     container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
     spec = {"schedulerName": "volcano", "containers": [container], "nodeSelector": {"disk": "ssd"}}
     world.show(PODS, "p", spec=spec)
     assert world.cluster.tasks["p"].cls is before
-    del world.sent["p"]
+    del world.assumed["p"]
     world.show(PODS, "p", spec=spec, status={"phase": "Pending"})
     assert world.cluster.tasks["p"].cls is not before
 
@@ -180,7 +180,7 @@ def tied(found: Scheduler, *names: str) -> list[Gang]:
 
 
 @pytest.mark.parametrize(
-    ("spared", "resting", "after"),
+    ("spared", "backing_off", "after"),
     [
         (set(), (), set()),
         ({"ns/a"}, (), set()),  # one is to be looked at: so is the other
@@ -191,12 +191,12 @@ def tied(found: Scheduler, *names: str) -> list[Gang]:
     ],
 )
 def test_gangs_that_start_together_are_looked_at_together(
-    spared: set[str], resting: tuple[str, ...], after: set[str]
+    spared: set[str], backing_off: tuple[str, ...], after: set[str]
 ) -> None:
     found = scheduler()
     tied(found, "a", "b")
-    for id in resting:
-        found._rests.leave_alone(id, 0.0, plan="p")
+    for id in backing_off:
+        found._backoff.leave_alone(id, 0.0, plan="p")
     assert found._with_partners(spared) == after
 
 
@@ -205,12 +205,12 @@ def test_wrong_sums_are_counted_put_right_and_logged(caplog: pytest.LogCaptureFi
     stage.node("n1")
     stage.pod("a")
     stage.settle()
-    assert stage.scheduler.tally.drift == 0
+    assert stage.scheduler.counters.drift == 0
     stage.world.cluster.nodes.used[0, 0] += 5
     stage.server.now += CHECK_SECONDS
     stage.pod("b")
     stage.settle()
-    assert stage.scheduler.tally.drift == 1
+    assert stage.scheduler.counters.drift == 1
     assert "corrected 1 wrong sums" in caplog.text
     stage.world.cluster.validate()
 
@@ -224,11 +224,11 @@ def test_what_a_scheduler_does_is_counted() -> None:
     stage.settle()
     stage.pod("late")
     stage.settle()
-    tally = stage.scheduler.tally
-    assert tally.bound == 2
-    assert len(tally.progress) == 1
-    assert sum(tally.refusals.values()) >= 1
-    assert tally.turns >= 1
+    counters = stage.scheduler.counters
+    assert counters.bound == 2
+    assert len(counters.progress) == 1
+    assert sum(counters.refusals.values()) >= 1
+    assert counters.turns >= 1
 
 
 def test_words_come_at_full_pace_when_no_bind_is_under_way() -> None:
@@ -257,4 +257,4 @@ def test_so_many_turns_and_no_more(turns: int) -> None:
         bare.settle()
     assert bool(bare.placed) == bool(turns)
     assert len(bare.placed) <= turns
-    assert bare.scheduler.tally.turns == turns
+    assert bare.scheduler.counters.turns == turns

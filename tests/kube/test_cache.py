@@ -124,9 +124,9 @@ def test_volumes_are_unclaimed_until_a_uid_stands_in_their_reference() -> None:
 def test_graves_are_remembered_but_not_for_ever() -> None:
     cache = Cache()
     for number in range(60_000):
-        cache.bury(str(number))
-    assert cache.buried("59999")
-    assert not cache.buried("0")
+        cache.tombstone(str(number))
+    assert cache.is_tombstone("59999")
+    assert not cache.is_tombstone("0")
 
 
 def test_dropping_a_resource_forgets_that_it_was_listed() -> None:

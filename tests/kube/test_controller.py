@@ -154,14 +154,14 @@ def test_alike_changes_go_together_and_different_ones_in_turn() -> None:
     probe.answer = once(status, create("x"), create("y"), create("c", CONFIGMAPS), delete("u"), delete("v"))
     manager = manager_of(probe)
     manager.observe(PODS, obj("a"))
-    told: list[list[str]] = []
+    reported: list[list[str]] = []
     while tickets := manager.run(0.0):
-        told.append(names(tickets))
+        reported.append(names(tickets))
         assert manager.in_flight == len(tickets)
         for ticket in tickets:
             assert manager.run(0.0) == [], "nothing more before all of the wave is answered"
             manager.done(ticket, None, None, 0.0)
-    assert told == [["a"], ["x", "y"], ["c"], ["u", "v"]]
+    assert reported == [["a"], ["x", "y"], ["c"], ["u", "v"]]
 
 
 def test_two_changes_of_one_object_never_go_together() -> None:
@@ -346,7 +346,7 @@ def test_a_question_settles_whether_an_object_exists(
     manager.observe(PODS, obj("a"))
     (ticket,) = manager.run(0.0)
     manager.done(ticket, answer, error, 0.0)
-    assert manager.cache.buried("wanted") is gone
+    assert manager.cache.is_tombstone("wanted") is gone
     assert (manager.cache.get(CONFIGMAPS, "ns", "o") is not None) is (answer is not None)
     manager.run(1.0)
     assert len(probe.asked) == 2, "whoever asked hears the answer"
@@ -471,11 +471,11 @@ def test_notes_are_told_when_the_changes_are_made_and_nobody_waits_for_them() ->
     (ticket,) = manager.run(0.0)
     manager.done(ticket, None, None, 1.0)
     assert manager.next_wake(1.0) == 1.0
-    (told,) = manager.run(1.0)
-    assert told.change.resource == EVENTS
-    assert isinstance(told.change, Create)
-    assert told.change.document["reason"] == "SuccessfulCreate"
-    manager.done(told, None, refused(403, "Forbidden"), 1.0)
+    (reported,) = manager.run(1.0)
+    assert reported.change.resource == EVENTS
+    assert isinstance(reported.change, Create)
+    assert reported.change.document["reason"] == "SuccessfulCreate"
+    manager.done(reported, None, refused(403, "Forbidden"), 1.0)
     assert manager.next_wake(1.0) is None
 
 

@@ -154,9 +154,9 @@ print(json.dumps({**info, "status": {"token": json.dumps(told)}}))
     made = plugin(
         tmp_path, script, environment=(("EXTRA", "e"),), api_version=beta, cluster={"server": "https://s"}
     )
-    told = json.loads(made().identity.authorization.removeprefix("Bearer "))
+    reported = json.loads(made().identity.authorization.removeprefix("Bearer "))
     spec = {"interactive": False, "cluster": {"server": "https://s"}}
-    assert told == ["ExecCredential", spec, "e", "", True]
+    assert reported == ["ExecCredential", spec, "e", "", True]
 
 
 FAILURES = {

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from podium.embedded.local import LocalTransport
+from podium.embedded.in_process import LocalTransport
 from podium.embedded.log import MemoryLog
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape, node_document
@@ -297,11 +297,11 @@ async def test_a_kind_that_appears_is_picked_up_at_once(
                 return False
             return True
 
-        async def told() -> bool:
+        async def reported() -> bool:
             return follower.names == ["first"]
 
         await until(created)
-        await until(told)
+        await until(reported)
     finally:
         running.cancel()
 

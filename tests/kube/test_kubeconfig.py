@@ -245,10 +245,10 @@ def test_what_is_wrong_is_told_in_one_sentence(case: str, tmp_path: Path) -> Non
     path = written(tmp_path, document)
     with pytest.raises(UsageError) as caught:
         resolve(path)
-    told = str(caught.value)
-    assert sentence in told
-    assert str(tmp_path) in told
-    assert "\n" not in told
+    reported = str(caught.value)
+    assert sentence in reported
+    assert str(tmp_path) in reported
+    assert "\n" not in reported
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:

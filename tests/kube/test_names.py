@@ -66,9 +66,9 @@ def test_good_names(check: Callable[[str], str | None], values: list[str]) -> No
 
 @pytest.mark.parametrize(("check", "value", "sentence"), BAD)
 def test_bad_names(check: Callable[[str], str | None], value: str, sentence: str) -> None:
-    told = check(value)
-    assert told is not None
-    assert sentence in told
+    reported = check(value)
+    assert reported is not None
+    assert sentence in reported
 
 
 def test_whole_sentence_as_the_server_says_it() -> None:

@@ -497,11 +497,11 @@ def test_an_object_that_does_not_fit_is_told_and_hides_nobody() -> None:
     bad = pod("bad", 2, spec={"nodeName": 7})
     deltas = reflector.page(200, listing(100, pod("a", 1), bad, pod("c", 3)), 0.0)
     assert [type(delta).__name__ for delta in deltas] == ["Added", "Undecodable", "Added"]
-    told = deltas[1]
-    assert isinstance(told, Undecodable)
-    assert told.key == ("d", "bad")
-    assert "$.spec.nodeName" in told.error
-    assert b'"nodeName":7' in told.raw
+    reported = deltas[1]
+    assert isinstance(reported, Undecodable)
+    assert reported.key == ("d", "bad")
+    assert "$.spec.nodeName" in reported.error
+    assert b'"nodeName":7' in reported.raw
     assert sorted(obj.name for obj in reflector.objects) == ["a", "c"]
 
 
@@ -533,9 +533,9 @@ def test_relisting_tells_an_unreadable_object_only_when_it_changed() -> None:
 @pytest.mark.parametrize("document", [7, [], {}, {"metadata": None}, {"metadata": {"name": 7}}, {"metadata": "x"}])
 def test_garbage_without_a_name_is_told_but_not_kept(document: Any) -> None:
     reflector, _ = following()
-    (told,) = reflector.line(event("ADDED", document), 1.0)
-    assert isinstance(told, Undecodable)
-    assert told.key == ("", "")
+    (reported,) = reflector.line(event("ADDED", document), 1.0)
+    assert isinstance(reported, Undecodable)
+    assert reported.key == ("", "")
     assert reflector.following
     assert len(reflector.objects) == 0
 

@@ -158,8 +158,8 @@ async def test_a_page_is_asked_for_before_the_one_before_it_is_read() -> None:
     reading.log = scene.transport.requests
     async with scene:
         assert scene.agrees()
-        told = [what for _, what in scene.transport.requests]
-        assert told == ["list", "list", "read", "list", "read", "read", "watch"]
+        reported = [what for _, what in scene.transport.requests]
+        assert reported == ["list", "list", "read", "list", "read", "read", "watch"]
 
 
 async def test_a_page_that_fails_ahead_of_its_time_is_a_failure_when_its_time_has_come() -> None:
@@ -246,8 +246,8 @@ async def test_trouble_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
         await asyncio.sleep(100)
         scene.transport.refuse = lambda request: 0
         await asyncio.sleep(30)
-    told = [record.getMessage() for record in caplog.records if record.name == "podium.kube.watching"]
-    assert told == ["pods: the server does not have this kind", "pods: watched again"]
+    reported = [record.getMessage() for record in caplog.records if record.name == "podium.kube.watching"]
+    assert reported == ["pods: the server does not have this kind", "pods: watched again"]
 
 
 async def test_a_bug_in_the_sink_is_not_swallowed() -> None:

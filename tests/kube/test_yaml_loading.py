@@ -41,8 +41,8 @@ BOMBS = {
 def test_what_would_end_the_process_is_refused(text: str) -> None:
     with pytest.raises(Unacceptable) as refused:
         load_all(text)
-    told, line, column = describe(refused.value)
-    assert told.startswith(
+    reported, line, column = describe(refused.value)
+    assert reported.startswith(
         ("aliases add more than 4 MiB", "exceeded max depth: lists and objects stand in each other")
     )
     assert line > 0

@@ -68,7 +68,7 @@ def drawn(room: Room, number: int, seed: int) -> list[Mutant]:
 
 
 def standing_at(room: Room, place: str) -> list[Mutant]:
-    """All mutants of a module, or of one line of it: `core/quorum.py:70`."""
+    """All mutants of a module, or of one line of it: `core/model/quorum.py:70`."""
     path, _, line = place.partition(":")
     found = []
     for file in room.sources():

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from podium.dialects import DIALECTS
-from podium.embedded.local import LocalTransport
+from podium.embedded.in_process import LocalTransport
 from podium.embedded.log import MemoryLog
 from podium.embedded.nodes.shapes import Shape, node_document
 from podium.errors import TransportError

@@ -102,8 +102,8 @@ async def test_a_busy_process_keeps_its_lease_and_answers_probes(
 
 
 def _port(caplog: pytest.LogCaptureFixture) -> int:
-    told = next(each.getMessage() for each in caplog.records if "health" in each.getMessage())
-    return int(told.rpartition(":")[2])
+    reported = next(each.getMessage() for each in caplog.records if "health" in each.getMessage())
+    return int(reported.rpartition(":")[2])
 
 
 async def test_a_loop_that_never_comes_back_is_told_of() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from podium.core.cycle import run_cycle
-from podium.core.decisions import Bind, Evict
-from podium.core.profile import Profile, read_profile
+from podium.core.model.decisions import Bind, Evict
+from podium.core.profiles.profile import Profile, read_profile
 from podium.errors import UsageError
 from podium.runtime.extensions import Extensions
 from tests.core.world import NOW, World
@@ -107,8 +107,8 @@ def test_without_the_package_there_is_no_such_plugin() -> None:
 # --- what cannot be used -----------------------------------------------------------------------------------------
 
 MODULE = """
-from podium.core.action import Action
-from podium.core.plugin import Plugin
+from podium.core.framework.action import Action
+from podium.core.framework.plugin import Plugin
 
 class Good(Plugin):
     name = "good"
@@ -146,23 +146,23 @@ def declare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "reported"),
     [
         ("gone", "mine:Gone", "cannot be loaded: AttributeError: module 'mine' has no attribute 'Gone'"),
         ("lost", "not_there:X", "cannot be loaded: ModuleNotFoundError: No module named 'not_there'"),
-        ("thing", "mine:thing", "is no podium.core.plugin.Plugin; derive its class from that"),
+        ("thing", "mine:thing", "is no podium.core.framework.plugin.Plugin; derive its class from that"),
         ("mis", "mine:Misnamed", "has the name 'other'; class and entry point must have the same"),
         ("deaf", "mine:Deaf", "cannot be used: predicate must take (self, task, row)"),
         ("binpack", "mine:Binpack", "has the name of one of podium's own; rename it"),
     ],
 )
 def test_a_plugin_that_cannot_be_used_is_told_with_its_entry_point(
-    name: str, value: str, told: str, declare: Any
+    name: str, value: str, reported: str, declare: Any
 ) -> None:
     declare(("podium.plugins", name, value))
     with pytest.raises(UsageError) as caught:
         profile("allocate", name)
-    assert str(caught.value) == f"entry point podium.plugins: {name} = {value} {told}"
+    assert str(caught.value) == f"entry point podium.plugins: {name} = {value} {reported}"
 
 
 def test_a_package_that_raises_is_no_matter_until_it_is_used(declare: Any) -> None:
@@ -174,7 +174,9 @@ def test_a_package_that_raises_is_no_matter_until_it_is_used(declare: Any) -> No
 
 def test_an_action_that_is_none(declare: Any) -> None:
     declare(("podium.actions", "good", "mine:Good"))
-    with pytest.raises(UsageError, match=r"podium\.actions: good = mine:Good is no podium\.core\.action\.Action"):
+    with pytest.raises(
+        UsageError, match=r"podium\.actions: good = mine:Good is no podium\.core\.framework\.action\.Action"
+    ):
         profile("good")
 
 

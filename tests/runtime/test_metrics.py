@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from podium.dialects import DIALECTS
-from podium.engine.tally import Histogram
+from podium.engine.counters import Histogram
 from podium.runtime.metrics import Metrics
 from podium.runtime.reloading import Configuration
 from podium.runtime.scheduling import SchedulerPart
@@ -93,15 +93,17 @@ async def test_queues_stand_as_they_should(samples: Samples) -> None:
 
 async def test_the_page_lists_every_metric_and_no_other(samples: Samples) -> None:
     documented = set(re.findall(r"`((?:volcano|podium)_[a-z0-9_]+)`", PAGE.read_text()))
-    told = {re.sub(r"_(bucket|count|sum)$", "", name) if name in histograms(samples) else name for name in samples}
+    reported = {
+        re.sub(r"_(bucket|count|sum)$", "", name) if name in histograms(samples) else name for name in samples
+    }
     # Families without a sample now: nothing is refused, nothing counts scalars.
     silent = {name for name in documented if name.endswith("_scalar_resources")} | {
         "podium_config_refused_info",
         "podium_leading",
         "podium_bind_failures_total",
     }
-    assert told - documented == set()
-    assert documented - told - silent == set()
+    assert reported - documented == set()
+    assert documented - reported - silent == set()
 
 
 def histograms(samples: Samples) -> set[str]:

@@ -144,8 +144,8 @@ class NoBinds:
     async def request(self, request: Request, *, timeout: float = 30.0) -> Response:
         if not self.on or not request.path.endswith("/binding"):
             return await self._transport.request(request, timeout=timeout)
-        told = 'pods "a" is forbidden: User "u" cannot create resource "pods/binding" in API group ""'
-        return refusal(ApiError(403, "Forbidden", told))
+        reported = 'pods "a" is forbidden: User "u" cannot create resource "pods/binding" in API group ""'
+        return refusal(ApiError(403, "Forbidden", reported))
 
     async def close(self) -> None:
         await self._transport.close()
@@ -162,13 +162,13 @@ async def test_binds_that_are_refused_are_told_everywhere(
         await cluster.pod(name, **{"scheduling.k8s.io/group-name": "g"})
     async with running.going():
 
-        async def told() -> bool:
+        async def reported() -> bool:
             events = await cluster.client.list(EVENTS, "default")
             failed = [each for each in events if each["reason"] == "FailedScheduling"]
             about = {each["involvedObject"]["name"] for each in failed if "cannot create" in each["message"]}
             return about == {"a", "b"}
 
-        await until(told)
+        await until(reported)
         assert 'cannot create resource "pods/binding"' in await cluster.message("a")
         assert "no pod can be bound" in running.process.unready()
         assert b'podium_bind_failures_total{reason="Forbidden"}' in running.metrics.text()
@@ -238,10 +238,10 @@ async def test_kinds_that_come_later(caplog: pytest.LogCaptureFixture) -> None:
     running.with_scheduler()
     async with running.going():
         await until(running.ready)
-        told = (
+        reported = (
             "queues.scheduling.volcano.sh: the server does not have this kind; `podium crds | kubectl apply -f -`"
         )
-        assert caplog.text.count(told) == 1
+        assert caplog.text.count(reported) == 1
         text = running.metrics.text().decode()
         assert 'podium_kind_missing{part="scheduler",resource="queues.scheduling.volcano.sh"} 1.0' in text
         await cluster.define()

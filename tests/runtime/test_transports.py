@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from podium.engine.tally import Histogram
+from podium.engine.counters import Histogram
 from podium.errors import TransportError
 from podium.kube.transport import Request
 from podium.runtime.transports import Fenced, Limited, Timed

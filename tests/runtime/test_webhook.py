@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.cli.families import families, hooks, objects
+from podium.cli.dialects import chosen_dialects, hooks, objects
 from podium.dialects.kubernetes.gates import QUOTA_GATE, quota_gates
-from podium.dialects.volcano.job_names import BUDGETS, JOBS
+from podium.dialects.volcano.job.names import BUDGETS, JOBS
 from podium.dialects.volcano.names import ALLOCATION_GATE, QUEUES
 from podium.errors import ApiError, UsageError
 from podium.kube.admission_review import mutating, validating
@@ -85,8 +85,8 @@ def test_subresources_and_others_are_nobodys_matter() -> None:
 
 
 def test_rules_are_narrow() -> None:
-    told = configurations(hooks(), "https://127.0.0.1:1", b"ca")
-    for document in told.values():
+    reported = configurations(hooks(), "https://127.0.0.1:1", b"ca")
+    for document in reported.values():
         for each in document["webhooks"]:
             (rule,) = each["rules"]
             assert each["failurePolicy"] == "Ignore"
@@ -112,7 +112,7 @@ async def webhook(kubeconfig: Path) -> AsyncIterator[Client]:
     """A client of a server that asks podium."""
     transport = HttpTransport(resolve(kubeconfig))
     stop = asyncio.Event()
-    running = Webhook(transport, families(), Address(0), quota_gates({"podium"}))
+    running = Webhook(transport, chosen_dialects(), Address(0), quota_gates({"podium"}))
     task_ = asyncio.create_task(running.run(stop))
     try:
         while not running.url and not task_.done():  # noqa: ASYNC110
@@ -160,9 +160,9 @@ async def refused(client: Client, job: Document) -> str:
 async def test_a_real_server_asks(plane: ControlPlane) -> None:
     await define(plane.kubeconfig)
     async with webhook(plane.kubeconfig) as client:
-        told = await refused(client, job_document(task("main", 2), name="bad", minAvailable=9))
-        assert "spec.minAvailable" in told
-        assert "must not be above 2" in told
+        reported = await refused(client, job_document(task("main", 2), name="bad", minAvailable=9))
+        assert "spec.minAvailable" in reported
+        assert "must not be above 2" in reported
         assert "spec.queue" in await refused(client, job_document(task("main", 2), name="lost", queue="nowhere"))
 
         made = await client.create(JOBS, "default", job_document(task("main", 2), name="good"))

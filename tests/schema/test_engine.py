@@ -230,17 +230,17 @@ def test_special_scalars() -> None:
         assert engine.type_error(container(livenessProbe={"httpGet": {"port": port}}), POD) is None
     wrong: Any
     for wrong in (True, 1.5, [], 2**40):
-        told = engine.type_error(container(livenessProbe={"httpGet": {"port": wrong}}), POD)
-        assert told is not None
-        assert told.endswith("httpGet.port of type int32")
+        reported = engine.type_error(container(livenessProbe={"httpGet": {"port": wrong}}), POD)
+        assert reported is not None
+        assert reported.endswith("httpGet.port of type int32")
     for amount in ("1", 1, 0.5, "1Gi", None):
         assert engine.type_error(container(resources={"limits": {"cpu": amount}}), POD) is None
     for wrong in ("1x", [], True):
-        told = engine.type_error(container(resources={"limits": {"cpu": wrong}}), POD)
-        assert told is not None
-        assert told.startswith("quantities must match the regular expression")
-    told = engine.type_error({"metadata": {"creationTimestamp": "bad"}}, POD)
-    assert told == 'parsing time "bad" as "2006-01-02T15:04:05Z07:00": cannot parse "bad" as "2006"'
+        reported = engine.type_error(container(resources={"limits": {"cpu": wrong}}), POD)
+        assert reported is not None
+        assert reported.startswith("quantities must match the regular expression")
+    reported = engine.type_error({"metadata": {"creationTimestamp": "bad"}}, POD)
+    assert reported == 'parsing time "bad" as "2006-01-02T15:04:05Z07:00": cannot parse "bad" as "2006"'
     lease = {"spec": {"renewTime": "2024-01-01T00:00:00.000000Z"}}
     assert engine.type_error(lease, schema_of(LEASES)) is None
 

@@ -51,8 +51,8 @@ def test_every_field_of_every_built_in_type_has_a_number() -> None:
     for group, text in TABLES:
         for block in re.split(r"\n(?=\S)", text.strip("\n")):
             head, *lines = block.splitlines()
-            told = {match[1] for line in lines if (match := re.match(r"  (\S+?)!?\s", line))}
-            missing = told - names(f"{group}/{head.split()[0]}") - {"apiVersion", "kind"}
+            reported = {match[1] for line in lines if (match := re.match(r"  (\S+?)!?\s", line))}
+            missing = reported - names(f"{group}/{head.split()[0]}") - {"apiVersion", "kind"}
             assert not missing, head
 
 

@@ -55,8 +55,8 @@ def test_the_same_words_as_a_real_server(number: int) -> None:
     else:
         errors = validate_create(resource, prepared(resource, document))
     # A real server goes on with a difference in Go's notation; ours is its own.
-    told = {(error.path, error.reason, error.detail.split("\n")[0]) for error in errors}
-    assert told == {(path, reason, detail.split("\n")[0]) for path, reason, detail in case["causes"]}
+    reported = {(error.path, error.reason, error.detail.split("\n")[0]) for error in errors}
+    assert reported == {(path, reason, detail.split("\n")[0]) for path, reason, detail in case["causes"]}
 
 
 def test_the_recorded_cases_cover_every_kind_with_rules() -> None:

@@ -11,7 +11,7 @@ from podium.schema.structural import parse, problems, to_openapi
 TEXT = {"type": "string"}
 
 
-def told(field: dict[str, Any]) -> str:
+def reported(field: dict[str, Any]) -> str:
     """What is wrong with a schema that has this one field; its path is cut off."""
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": field}}}}
     found = problems(schema, "$")
@@ -168,12 +168,12 @@ NEEDED = {**objects(b=TEXT), "required": ["b"]}
     ],
 )
 def test_schemas_that_are_refused(field: Any, sentence: str) -> None:
-    assert told(field) == sentence
+    assert reported(field) == sentence
 
 
 @pytest.mark.parametrize("pattern", ["(", "(?=a)", "a**"])
 def test_patterns_must_compile(pattern: str) -> None:
-    assert "must be a valid regular expression, but isn't: error parsing regexp: " in told(
+    assert "must be a valid regular expression, but isn't: error parsing regexp: " in reported(
         {**TEXT, "pattern": pattern}
     )
 
@@ -200,7 +200,7 @@ def test_patterns_must_compile(pattern: str) -> None:
     ],
 )
 def test_schemas_that_are_fine(field: dict[str, Any]) -> None:
-    assert told(field) == ""
+    assert reported(field) == ""
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ AT = "a.x-kubernetes-validations[0]"
     ],
 )
 def test_rules_that_are_refused(field: dict[str, Any], sentence: str) -> None:
-    assert told(field) == sentence
+    assert reported(field) == sentence
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_rules_that_are_refused(field: dict[str, Any], sentence: str) -> None:
     ],
 )
 def test_rules_that_do_not_compile(field: dict[str, Any], sentence: str) -> None:
-    assert sentence in told(field)
+    assert sentence in reported(field)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_rules_that_do_not_compile(field: dict[str, Any], sentence: str) -> None
     ],
 )
 def test_rules_that_are_fine(field: dict[str, Any]) -> None:
-    assert told(field) == ""
+    assert reported(field) == ""
 
 
 def test_rules_at_the_root_see_the_metadata() -> None:

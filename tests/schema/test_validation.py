@@ -63,14 +63,14 @@ def test_a_template_may_not_have_ephemeral_containers() -> None:
 
 
 def test_annotations_are_counted_in_bytes() -> None:
-    def told(text: str) -> list[str]:
+    def reported(text: str) -> list[str]:
         return [str(error) for error in validate_metadata({"name": "x", "annotations": {"a": text}})]
 
     limit = 256 * 1024
-    assert told("x" * (limit - 1)) == []
-    assert told("x" * limit) == ["metadata.annotations: Too long: may not be more than 262144 bytes"]
-    assert told("ü" * (limit // 2 - 1)) == []
-    assert told("ü" * (limit // 2)) != []
+    assert reported("x" * (limit - 1)) == []
+    assert reported("x" * limit) == ["metadata.annotations: Too long: may not be more than 262144 bytes"]
+    assert reported("ü" * (limit // 2 - 1)) == []
+    assert reported("ü" * (limit // 2)) != []
 
 
 @pytest.mark.parametrize(

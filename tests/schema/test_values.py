@@ -92,7 +92,7 @@ SCHEMA = parse(
 )
 
 
-def told(spec: Any, old: Any = None) -> str:
+def reported(spec: Any, old: Any = None) -> str:
     before = None if old is None else {"spec": {"req": "x", **old}}
     return "; ".join(str(each) for each in validate({"spec": spec}, SCHEMA, old=before))
 
@@ -182,7 +182,7 @@ def told(spec: Any, old: Any = None) -> str:
     ],
 )  # fmt: skip
 def test_refusals(spec: dict[str, Any], sentence: str) -> None:
-    assert told({"req": "x", **spec}) == sentence
+    assert reported({"req": "x", **spec}) == sentence
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_refusals(spec: dict[str, Any], sentence: str) -> None:
     ],
 )
 def test_what_is_allowed(spec: dict[str, Any]) -> None:
-    assert told({"req": "x", **spec}) == ""
+    assert reported({"req": "x", **spec}) == ""
 
 
 def test_numbers_of_any_size() -> None:
@@ -230,7 +230,7 @@ def test_reasons_of_causes() -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_formats_refuse_nonsense(name: str) -> None:
     bad = "_!"
-    assert told({"req": "x", name: bad}) == (
+    assert reported({"req": "x", name: bad}) == (
         f'spec.{name}: Invalid value: "{bad}": spec.{name} in body must be of type {name}: "{bad}"'
     )
 
@@ -255,7 +255,7 @@ def test_formats_refuse_nonsense(name: str) -> None:
     ],
 )
 def test_formats_accept_what_they_name(name: str, value: str) -> None:
-    assert told({"req": "x", name: value}) == ""
+    assert reported({"req": "x", name: value}) == ""
 
 
 @pytest.mark.parametrize(
@@ -274,22 +274,22 @@ def test_formats_accept_what_they_name(name: str, value: str) -> None:
     ],
 )
 def test_formats_refuse_near_misses(name: str, value: str) -> None:
-    assert f"must be of type {name}" in told({"req": "x", name: value})
+    assert f"must be of type {name}" in reported({"req": "x", name: value})
 
 
 def test_the_root_and_missing_things() -> None:
-    assert told({}) == "spec.req: Required value"
-    assert told("x") == 'spec: Invalid value: "string": spec in body must be of type object: "string"'
+    assert reported({}) == "spec.req: Required value"
+    assert reported("x") == 'spec: Invalid value: "string": spec in body must be of type object: "string"'
     assert validate({}, SCHEMA) == []
 
 
 def test_what_did_not_change_is_not_checked_again() -> None:
     bad = {"req": "x", "e": "old", "map": [{"k": "a", "v": 1}]}
     old = {"e": "old", "map": [{"k": "a", "v": 1}]}
-    assert told(bad) != ""
-    assert told(bad, old) == ""
+    assert reported(bad) != ""
+    assert reported(bad, old) == ""
     # In a keyed list an item is found by its key, wherever it stands now.
     moved = {"req": "x", "map": [{"k": "new"}, {"k": "a", "v": 1}]}
-    assert told(moved, old) == ""
-    assert "spec.map[0].v" in told({"req": "x", "map": [{"k": "a", "v": 2}]}, old)
-    assert "spec.e" in told({"req": "x", "e": "new"}, old)
+    assert reported(moved, old) == ""
+    assert "spec.map[0].v" in reported({"req": "x", "map": [{"k": "a", "v": 2}]}, old)
+    assert "spec.e" in reported({"req": "x", "e": "new"}, old)

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from podium.cli.families import hooks, objects
-from podium.core.profile import Profile, read_profile
+from podium.cli.dialects import hooks, objects
+from podium.core.profiles.profile import Profile, read_profile
 from podium.dialects import DIALECTS
 from podium.dialects.dialect import views_of
 from podium.dialects.volcano.names import GROUP_NAME

@@ -16,7 +16,7 @@ APPLY = "events:\n- at: 0\n  apply:\n  - "
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, image: i}]}}"
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What a command says that was given something wrong."""
     assert podium(["sim", *arguments]) == 2
     output = capsys.readouterr()
@@ -84,7 +84,7 @@ def test_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, t
     file, nodes = tmp_path / "trace.csv", tmp_path / "nodes.csv"
     file.write_bytes(text.encode())
     nodes.write_text(NODES)
-    said = told(
+    said = reported(
         capsys, "run", "--trace", kind, "--pods", str(file), "--nodes", str(nodes) if kind == "openb" else "2"
     )
     assert complaint in said
@@ -97,13 +97,13 @@ def test_what_is_no_text_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[st
     file.write_bytes(b"ab\nc\x89PNG\r\n\x1a\n\0\0")
     nodes.write_text(NODES)
     more = ("--nodes", str(nodes)) if kind == "openb" else ("--nodes", "2") if kind != "scenario" else ()
-    said = told(capsys, "run", "--trace", kind, "--pods", str(file), *more)
+    said = reported(capsys, "run", "--trace", kind, "--pods", str(file), *more)
     assert said == f"{file}, line 2, column 2: it is no text: a byte 0x89"
-    assert told(capsys, "run", "--trace", kind, "--pods", str(tmp_path), *more) == (
+    assert reported(capsys, "run", "--trace", kind, "--pods", str(tmp_path), *more) == (
         f"{tmp_path} cannot be read: Is a directory"
     )
     none = tmp_path / "none"
-    assert told(capsys, "run", "--trace", kind, "--pods", str(none), *more).startswith(
+    assert reported(capsys, "run", "--trace", kind, "--pods", str(none), *more).startswith(
         f"{none} cannot be read: No such"
     )
 
@@ -172,7 +172,7 @@ def test_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
     file.write_text(text)
     (tmp_path / "list.yaml").write_text("- 1\n")
     (tmp_path / "empty.yaml").write_text("# nothing\n")
-    said = told(capsys, "run", "--trace", "scenario", "--pods", str(file))
+    said = reported(capsys, "run", "--trace", "scenario", "--pods", str(file))
     assert complaint in said
     assert said.startswith(str(tmp_path))
 
@@ -210,7 +210,7 @@ def test_options(
     Path("bad.yaml").write_text("[{count: many}]\n")
     Path("broken.yaml").write_text("tiers: [\n")
     Path("twice.yaml").write_text("[{gpus: 1, gpus: 2}]\n")
-    assert complaint in told(capsys, "run", "--trace", "muri", "--pods", "jobs.csv", *more)
+    assert complaint in reported(capsys, "run", "--trace", "muri", "--pods", "jobs.csv", *more)
 
 
 @pytest.mark.parametrize("kind", ["muri", "csv", "openb", "scenario"])
@@ -255,4 +255,4 @@ def test_options_that_say_nothing(
     monkeypatch.chdir(tmp_path)
     Path("nodes.csv").write_text(NODES)
     Path("trace").write_text("until: 5\n" if kind == "scenario" else PODS + "a,1,1,1,500,T4\n")
-    assert complaint in told(capsys, "run", "--trace", kind, "--pods", "trace", *more)
+    assert complaint in reported(capsys, "run", "--trace", kind, "--pods", "trace", *more)

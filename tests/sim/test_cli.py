@@ -102,6 +102,6 @@ def test_wrong_usage(
     files: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], complaint: str
 ) -> None:
     assert podium(muri(files, "run", *more)) == 2
-    told = capsys.readouterr()
-    assert complaint in told.err
-    assert told.err.count("\n") == 1
+    reported = capsys.readouterr()
+    assert complaint in reported.err
+    assert reported.err.count("\n") == 1

@@ -78,9 +78,9 @@ def test_contrast(inks: dict[str, str]) -> None:
 def test_round_numbers_and_words() -> None:
     assert ticks(0, 100, 5) == [0, 50, 100]
     assert ticks(0, 0) == [0]
-    assert [told for _, told in time_ticks(7200, 5)] == ["0", "30 min", "60 min", "90 min", "120 min"]
-    assert [told for _, told in time_ticks(190 * 86400, 5)] == ["0", "50 d", "100 d", "150 d"]
-    assert [told for _, told in time_ticks(1e9, 5)] == ["0", "3,000 d", "6,000 d", "9,000 d"]
+    assert [reported for _, reported in time_ticks(7200, 5)] == ["0", "30 min", "60 min", "90 min", "120 min"]
+    assert [reported for _, reported in time_ticks(190 * 86400, 5)] == ["0", "50 d", "100 d", "150 d"]
+    assert [reported for _, reported in time_ticks(1e9, 5)] == ["0", "3,000 d", "6,000 d", "9,000 d"]
     assert (ceiling(0), ceiling(7), ceiling(510)) == (1, 8, 600)
     assert [duration(each) for each in (0, 1.5, 59, 90, 3600, 5400, 90000)] == [
         "0 s", "1.5 s", "59 s", "1 min 30 s", "1 h", "1 h 30 min", "1 d 1 h",

@@ -41,11 +41,11 @@ def test_histories(number: int, capsys: pytest.CaptureFixture[str]) -> None:
     took = time.perf_counter() - began
     PLAYED.update({(number, result.seed): result for result in results})
     failed = [result for result in results if result.violation]
-    told = [report(result) for result in failed]
+    reported = [report(result) for result in failed]
     with capsys.disabled():
         summary = f"{len(SEEDS)} seeds, {took:.1f} s, {len(failed)} violations"
         print(f"\nfault {number:2} ({FAULTS[number].name}): {summary}", end="")
-    assert not told, "\n".join(told)
+    assert not reported, "\n".join(reported)
 
 
 @pytest.mark.parametrize("number", FAULTS)
@@ -81,7 +81,7 @@ class Broken(Fault):
     name = "somebody cheats"
 
     def arrange(self) -> None:
-        self.stage.at(self.draw.between(5.0, 60.0), self._cheat)
+        self.stage.at(self.rng.between(5.0, 60.0), self._cheat)
 
     def _cheat(self) -> None:
         raise Violation("I1", "somebody cheated", self.stage.elapsed)
@@ -97,9 +97,9 @@ def test_a_failing_seed_replays_alone(
     write_replay(path, result.replay)
     assert read_replay(path) == result.replay
     assert podium(["sim", "run", "--replay", str(path)]) == 1
-    told = capsys.readouterr()
-    assert result.violation in told.out
-    assert result.trace_hash in told.out
+    reported = capsys.readouterr()
+    assert result.violation in reported.out
+    assert result.trace_hash in reported.out
     # A file by hand needs no more than these two; without its fault the history is a good one.
     path.write_text("fault: 5\nseed: 1\n")
     assert podium(["sim", "run", "--replay", str(path)]) == 0
@@ -121,9 +121,9 @@ def test_a_bad_file_is_one_sentence(
     path = tmp_path / "bad.yaml"
     path.write_text(text)
     assert podium(["sim", "run", "--replay", str(path)]) == 2
-    told = capsys.readouterr()
-    assert complaint in told.err
-    assert told.err.count("\n") == 1
+    reported = capsys.readouterr()
+    assert complaint in reported.err
+    assert reported.err.count("\n") == 1
 
 
 def test_a_replay_needs_no_trace(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from podium.core.constraints import DeviceRequest
-from podium.core.fragmentation import Filling, Shape, Target, typical
+from podium.core.cluster.fragmentation import Filling, Shape, Target, typical
+from podium.core.model.constraints import DeviceRequest
 from podium.runtime.configuration import default_profiles
 from podium.sim.inflation import Inflation, inflate
 from podium.sim.policies import POLICIES, policy

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from bench.fgd import FIRST_SEED, LOAD, all_cases, figures, known_traces, show, table
 
-from podium.core.fragmentation import Target, typical
+from podium.core.cluster.fragmentation import Target, typical
 from podium.sim.inflation import inflate
 from podium.sim.policies import policy
 from podium.sim.traces.openb import GpuNode, GpuPod, arrivals, read_nodes, read_pods

@@ -62,8 +62,12 @@ def check(page: Path, document: Path) -> Page:
     """A page against the JSON of the same runs."""
     text = page.read_text()
     assert len(text) < SMALL
-    told = json.loads(document.read_text())
-    runs = told["runs"] if "runs" in told else [{name: value for name, value in told.items() if name != "details"}]
+    reported = json.loads(document.read_text())
+    runs = (
+        reported["runs"]
+        if "runs" in reported
+        else [{name: value for name, value in reported.items() if name != "details"}]
+    )
     found = Page(text)
     assert found.loads == ["data:,"]
     assert found.tags.count("script") == 1
@@ -231,9 +235,9 @@ def test_a_comparison_in_a_browser(chromium: Browser, compared: Path) -> None:
 @pytest.mark.timeout(180)
 def test_the_muri_trace_in_a_browser(chromium: Browser, tmp_path: Path) -> None:
     if not TRACES:
-        told = "PODIUM_TRACES does not say where the Muri traces are: their comparison is not looked at"
-        warnings.warn(told, stacklevel=2)
-        pytest.skip(told)
+        reported = "PODIUM_TRACES does not say where the Muri traces are: their comparison is not looked at"
+        warnings.warn(reported, stacklevel=2)
+        pytest.skip(reported)
     page, document = tmp_path / "muri.html", tmp_path / "muri.json"
     arguments = [
         "sim",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.constraints import DeviceRequest
+from podium.core.model.constraints import DeviceRequest
 from podium.errors import UsageError
 from podium.sim.traces import muri, openb, table
 from podium.sim.traces.stream import Stream

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.core.profile import Profile, read_profile
+from podium.core.profiles.profile import Profile, read_profile
 from podium.embedded.nodes.shapes import Shape
 from podium.errors import UsageError
 from podium.runtime.configuration import default_profiles

@@ -71,8 +71,8 @@ def test_other_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     # Pods that all end at once would leave both queues with nothing to compare them by.
     scenario = written(tmp_path, 17)
     queues = ("--queue", "red=3,blue=1", "--queue", "red=1,blue=3")
-    runs, told = asked(capsys, "--pods", scenario, "--profile", "volcano", *queues)
-    assert told == ""
+    runs, reported = asked(capsys, "--pods", scenario, "--profile", "volcano", *queues)
+    assert reported == ""
     waits = [{queue["name"]: queue["wait_seconds"]["mean"] for queue in run["queues"]} for run in runs]
     assert waits[0]["red"] < waits[0]["blue"]
     assert waits[1]["red"] > waits[1]["blue"]
@@ -81,9 +81,11 @@ def test_other_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_weights_that_nobody_looks_at(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
-    runs, told = asked(capsys, "--pods", scenario, "--profile", "podium", "--queue", "red=3", "--queue", "red=1")
+    runs, reported = asked(
+        capsys, "--pods", scenario, "--profile", "podium", "--queue", "red=3", "--queue", "red=1"
+    )
     assert runs[0]["trace_hash"] == runs[1]["trace_hash"]
-    assert "the profile podium has no plugin proportion: the weights of --queue change nothing in it" in told
+    assert "the profile podium has no plugin proportion: the weights of --queue change nothing in it" in reported
 
 
 def test_the_seed_that_is_told(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:

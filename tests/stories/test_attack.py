@@ -75,7 +75,7 @@ async def test_the_lease_stays_and_good_pods_get_their_nodes(plane: ControlPlane
                 beside = await rate(cluster, "beside")
                 await asyncio.sleep(5.0)  # longer than a lease lasts: whoever is busy now would lose it
                 assert await holder(cluster) == leader
-        told = one.read_text() + two.read_text()
+        reported = one.read_text() + two.read_text()
         print(f"good pods a second: {alone:.0f} alone, {beside:.0f} beside the attack")
-    assert "is lost" not in told
+    assert "is lost" not in reported
     assert beside >= SLOWEST * alone, f"{beside:.0f} good pods a second beside the attack, {alone:.0f} alone"

@@ -21,7 +21,7 @@ import msgspec
 import pytest
 
 from podium.cli.cluster import cluster_settings
-from podium.dialects.volcano.job_names import JOB_NAME, JOB_VERSION, JOBS
+from podium.dialects.volcano.job.names import JOB_NAME, JOB_VERSION, JOBS
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS
 from podium.embedded.cluster import EmbeddedCluster
 from podium.embedded.nodes.shapes import Shape

@@ -82,14 +82,14 @@ async def look(cluster: Field) -> None:
     placed = {name for name, pod in pods.items() if "nodeName" in pod["spec"]}
     assert placed == {f"fits-{number}" for number in range(3)}
     for number in range(40):
-        told = condition(pods[f"large-{number}"], "PodScheduled")
-        assert (told["status"], told["reason"]) == ("False", "Unschedulable")
-        assert told["message"]
+        reported = condition(pods[f"large-{number}"], "PodScheduled")
+        assert (reported["status"], reported["reason"]) == ("False", "Unschedulable")
+        assert reported["message"]
     fits = await cluster.client.get(PODGROUPS, NAMESPACE, "fits")
     assert fits["status"]["phase"] == "Running"
     assert condition(fits, "Scheduled")["status"] == "True"
     large = await cluster.client.get(PODGROUPS, NAMESPACE, "large")
     assert large["status"]["phase"] == "Inqueue"
-    told = condition(large, "Unschedulable")
-    assert (told["status"], told["reason"]) == ("True", "NotEnoughResources")
-    assert "tasks in gang unschedulable" in told["message"]
+    reported = condition(large, "Unschedulable")
+    assert (reported["status"], reported["reason"]) == ("True", "NotEnoughResources")
+    assert "tasks in gang unschedulable" in reported["message"]

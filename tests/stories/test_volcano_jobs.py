@@ -66,8 +66,8 @@ def reaches(server: Server, ns: str, phase: str, name: str = NAME) -> Document:
     try:
         return eventually(look, f"{name} is {phase}", PATIENCE)
     except AssertionError as late:
-        told = server.kubectl("get", "vcjob,podgroup,pods,events", "-n", ns, "-o", "wide", check=False)
-        raise AssertionError(f"{late}\n{status(server, ns, name)}\n{told.out}") from None
+        reported = server.kubectl("get", "vcjob,podgroup,pods,events", "-n", ns, "-o", "wide", check=False)
+        raise AssertionError(f"{late}\n{status(server, ns, name)}\n{reported.out}") from None
 
 
 def running(server: Server, ns: str) -> dict[str, Document]:
@@ -200,14 +200,14 @@ def test_scaled_to_nothing_and_back_a_job_is_the_gang_that_it_was(server: Server
         spec = server.get(job_path(ns, "gang"))["spec"]
         assert (spec["minAvailable"], spec["tasks"][0]["replicas"]) == (min(2, replicas), replicas)
 
-    def told() -> bool:
+    def reported() -> bool:
         events = server.kubectl("describe", "vcjob", "gang", "-n", ns).out
         return (
             "minAvailable is 0 until there are 2 pods again" in events
             and "the Job has 3 pods: minAvailable is 2 again" in events
         )
 
-    eventually(told, "events say what became of the minimum", PATIENCE)
+    eventually(reported, "events say what became of the minimum", PATIENCE)
 
 
 def test_a_file_with_a_field_that_nobody_reads(server: Server, ns: str, tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ def test_a_file_with_a_field_that_nobody_reads(server: Server, ns: str, tmp_path
     job["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]["limit"] = {"nvidia.com/gpu": 8}
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(job))
-    told = vc(server, "job", "run", "-f", str(file), "-n", ns)
-    assert (told.code, told.err.count("\n")) == (1, 1)
-    assert 'unknown field "spec.tasks[0].template.spec.containers[0].resources.limit"' in told.err
+    reported = vc(server, "job", "run", "-f", str(file), "-n", ns)
+    assert (reported.code, reported.err.count("\n")) == (1, 1)
+    assert 'unknown field "spec.tasks[0].template.spec.containers[0].resources.limit"' in reported.err
 
 
 def queue_state(server: Server, name: str) -> str:
@@ -246,8 +246,8 @@ def test_a_closed_queue_takes_no_jobs_and_says_so(server: Server, ns: str) -> No
         assert queue in late.err
         assert "Closing" in late.err
     else:
-        told = reaches(server, ns, "Failed", "late")["state"]["message"]
-        assert queue in told
+        reported = reaches(server, ns, "Failed", "late")["state"]["message"]
+        assert queue in reported
     assert len(running(server, ns)) == 2
 
     server.kubectl("delete", "vcjob", "-n", ns, "--all")

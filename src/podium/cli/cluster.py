@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from podium.cli.families import hooks, objects
+from podium.cli.dialects import hooks, objects
 from podium.dialects import speaking
 from podium.dialects.dialect import controllers_of, views_of
 from podium.dialects.kubernetes.gates import current_quota_gates

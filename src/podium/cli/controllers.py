@@ -20,7 +20,7 @@ def controllers(names: str | None, lease_name: str | None, **given: Any) -> None
     """Keep the objects of podium's API families in order: queues, groups and Jobs."""
     import asyncio
 
-    from podium.cli.families import families
+    from podium.cli.dialects import chosen_dialects
     from podium.cli.process import Connect, add_controllers, log_as_a_service, run_on_cluster, split
     from podium.kube.transport import Transport
     from podium.runtime.metrics import Metrics
@@ -28,7 +28,7 @@ def controllers(names: str | None, lease_name: str | None, **given: Any) -> None
 
     common, _ = split(given)
     log_as_a_service(common.verbosity)
-    dialects = families(names)
+    dialects = chosen_dialects(names)
     election, window, metrics = common.election(), common.window(), Metrics()
 
     async def work(transport: Transport, stop: asyncio.Event, connect: Connect) -> None:

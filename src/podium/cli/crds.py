@@ -12,9 +12,9 @@ def crds(dialect: str | None) -> None:
     import msgspec
     import yaml
 
-    from podium.cli.families import families
+    from podium.cli.dialects import chosen_dialects
 
-    documents = [document for each in families(dialect) for document in each.documents()]
+    documents = [document for each in chosen_dialects(dialect) for document in each.documents()]
     # Each part anew, or the printer would write anchors where fields share a part.
     documents = msgspec.json.decode(msgspec.json.encode(documents))
     click.echo(yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False, width=115), nl=False)

@@ -114,7 +114,7 @@ def add_scheduler(
         period=settings.schedule_period,
         rate=settings.rate,
         may_write=process.lease(SCHEDULER, lease),
-        told_on=(namespace, lease),
+        events_on=(namespace, lease),
     )
     process.add(SCHEDULER, part.run)
     return part
@@ -129,8 +129,8 @@ def add_controllers(
 
 def run_on_cluster(common: Common, work: ProcessWork) -> None:
     """Connects as the common options say, and works until it is done or a signal comes."""
-    told = (common.kubeconfig, common.context, common.master)
-    run_connected(*told, lambda transport, stop: work(transport, stop, partial(_connected, *told)))
+    reported = (common.kubeconfig, common.context, common.master)
+    run_connected(*reported, lambda transport, stop: work(transport, stop, partial(_connected, *reported)))
 
 
 def run_connected(kubeconfig: Path | None, context: str | None, master: str | None, work: Work) -> None:

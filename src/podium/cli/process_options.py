@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def duration(value: str | float) -> float:
     """Seconds, written as Go writes them: 500ms, 15s, 1m30s."""
-    from podium.core.durations import duration as read
+    from podium.core.model.durations import duration as read
 
     seconds = read(str(value)) if isinstance(value, str) else float(value)
     if seconds is None:
@@ -196,7 +196,7 @@ IGNORED = {
 }
 
 
-def _tell_ignored(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+def _report_ignored(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None:
         flag = param.opts[0]
         click.echo(f"podium: {flag} has no effect: {IGNORED[flag]}", err=True)
@@ -211,7 +211,7 @@ ignored_options = together(
             flag_value="",
             hidden=True,
             expose_value=False,
-            callback=_tell_ignored,
+            callback=_report_ignored,
         )
         for number, flag in enumerate(IGNORED)
     )

@@ -28,7 +28,7 @@ class Workload(msgspec.Struct, frozen=True):
 
     name: str  # kind/name
     state: State
-    told: str
+    message: str
 
 
 class PodRow(msgspec.Struct, frozen=True):
@@ -74,8 +74,8 @@ def describe(resource: Resource, label: str, document: Document, phases: Counter
         conditions = {each["type"] for each in status.get("conditions") or () if each["status"] == "True"}
         state = State.DONE if "Complete" in conditions else State.FAILED if "Failed" in conditions else State.GOING
         count = spec.get("completions") or 1
-        told = f"{status.get('succeeded', 0)} of {count} tasks succeeded, {phases['Running']} running"
-        return Workload(label, state, told)
+        reported = f"{status.get('succeeded', 0)} of {count} tasks succeeded, {phases['Running']} running"
+        return Workload(label, state, reported)
     if resource == DEPLOYMENTS:
         available, count = status.get("availableReplicas", 0), spec.get("replicas", 1)
         current = status.get("observedGeneration") == document["metadata"].get("generation")
@@ -136,7 +136,7 @@ class Display:
         for workload in picture.workloads:
             if self._told.get(workload.name) != workload:
                 self._told[workload.name] = workload
-                self._console.print(f"{workload.name}: {workload.told}", soft_wrap=True)
+                self._console.print(f"{workload.name}: {workload.message}", soft_wrap=True)
 
     def summarise(self, picture: Picture) -> None:
         """What ran, where and how long."""
@@ -148,7 +148,7 @@ class Display:
 def _workload_table(picture: Picture) -> Table:
     table = Table("WORKLOAD", "STATE", "", box=None, pad_edge=False)
     for workload in picture.workloads:
-        table.add_row(workload.name, workload.state.value, workload.told)
+        table.add_row(workload.name, workload.state.value, workload.message)
     return table
 
 

@@ -23,7 +23,7 @@ def run(dialect_names: str | None, **given: Any) -> None:
     import asyncio
 
     from podium.cli import controllers, scheduler
-    from podium.cli.families import families
+    from podium.cli.dialects import chosen_dialects
     from podium.cli.process import (
         Connect,
         Scheduling,
@@ -43,7 +43,7 @@ def run(dialect_names: str | None, **given: Any) -> None:
     log_as_a_service(common.verbosity)
     settings = Scheduling(**rest)
     configuration = Configuration(settings.config, settings.names)
-    dialects = families(dialect_names, speaking(settings.default_queue, settings.names))
+    dialects = chosen_dialects(dialect_names, speaking(settings.default_queue, settings.names))
     election, window, metrics = common.election(), common.window(), Metrics()
 
     async def work(transport: Transport, stop: asyncio.Event, connect: Connect) -> None:

@@ -25,63 +25,63 @@ def sim() -> None:
 @sim.command("run")
 @replay_option
 @sim_options
-def run(**told: Any) -> None:
+def run(**reported: Any) -> None:
     """Run a trace, a scenario or a copy of a cluster under one profile.
 
     The figures go to stdout, or where -o says.
     """
-    asked = _asked(told)
+    asked = _asked(reported)
     if len(asked) > 1:
         raise click.UsageError(
             "one profile, one --nodes and one weight a queue: several are for `podium sim compare`"
         )
     from podium.cli.sim_output import show
 
-    show(dict(map(_answer, asked)), told["outputs"], told["plots"], several=False)
+    show(dict(map(_answer, asked)), reported["outputs"], reported["plots"], several=False)
 
 
 @sim.command("compare")
 @sim_options
-def compare(**told: Any) -> None:
+def compare(**reported: Any) -> None:
     """Run the same under several profiles, configuration files, numbers of nodes or queue weights, side by side.
 
     --profile, --config, --nodes and --queue may be repeated; every combination is run.
     """
     from podium.cli.sim_output import show
 
-    show(dict(map(_answer, _asked(told))), told["outputs"], told["plots"], several=True)
+    show(dict(map(_answer, _asked(reported))), reported["outputs"], reported["plots"], several=True)
 
 
-def _asked(told: dict[str, Any]) -> list[Choice]:
+def _asked(reported: dict[str, Any]) -> list[Choice]:
     """The runs that are asked for, checked as far as that goes without running them."""
     from podium.cli.sim_choices import choices
     from podium.cli.sim_output import check
 
-    if not told["from_cluster"]:
-        missing = [name for name in ("trace", "pods") if told[name] is None]
+    if not reported["from_cluster"]:
+        missing = [name for name in ("trace", "pods") if reported[name] is None]
         if missing:
             raise click.UsageError(f"--{missing[0]} is missing: name a trace and its file, or say --from-cluster")
-        wrong = [name for name in ("kubeconfig", "context", "assume_seconds") if told[name] is not None]
+        wrong = [name for name in ("kubeconfig", "context", "assume_seconds") if reported[name] is not None]
         if wrong:
             raise click.UsageError(f"{_flag(wrong[0])} is for --from-cluster")
-    kind = "cluster" if told["from_cluster"] else told["trace"]
-    wrong = [name for name in FOREIGN[kind] if told[name] not in (None, ())]
+    kind = "cluster" if reported["from_cluster"] else reported["trace"]
+    wrong = [name for name in FOREIGN[kind] if reported[name] not in (None, ())]
     if wrong:
         of = "a copy of a cluster" if kind == "cluster" else f"--trace {kind}"
         raise click.UsageError(f"{_flag(wrong[0])} says nothing to {of}")
-    check(told["outputs"], told["plots"])
-    return choices(told, _snapshot(told) if told["from_cluster"] else None)
+    check(reported["outputs"], reported["plots"])
+    return choices(reported, _snapshot(reported) if reported["from_cluster"] else None)
 
 
 def _flag(name: str) -> str:
     return {"queues": "--queue"}.get(name, f"--{name.replace('_', '-')}")
 
 
-def _snapshot(told: dict[str, Any]) -> Snapshot:
+def _snapshot(reported: dict[str, Any]) -> Snapshot:
     """The cluster as it is now."""
     from podium.cli.sim_cluster import take
 
-    return take(told["kubeconfig"], told["context"])
+    return take(reported["kubeconfig"], reported["context"])
 
 
 def _answer(choice: Choice) -> tuple[str, Answer]:

@@ -11,10 +11,10 @@ import click
 import msgspec
 
 from podium.cli.sim_options import DEFAULTS, OF_A_CLUSTER
-from podium.core.profile import Profile
-from podium.core.registry import Registry
+from podium.core.profiles.profile import Profile
+from podium.core.profiles.registry import Registry
 from podium.dialects import authoring
-from podium.embedded.nodes.nodes_file import check_count, check_told, read_shapes
+from podium.embedded.nodes.nodes_file import check_count, check_given, read_shapes
 from podium.embedded.nodes.shapes import Shape
 from podium.runtime.configuration import default_profiles, load_profiles, read_file
 from podium.sim.jobs import SCHEDULER
@@ -41,16 +41,16 @@ class Choice(msgspec.Struct, frozen=True):
     question: Question
 
 
-def choices(told: Told, snapshot: Snapshot | None) -> list[Choice]:
+def choices(reported: Told, snapshot: Snapshot | None) -> list[Choice]:
     """All runs, in the order in which they were asked for."""
-    profiles = list(_profiles(told))
-    nodes = list(dict.fromkeys(told["nodes"])) or [""]
-    queues = alternatives(told["queues"])
+    profiles = list(_profiles(reported))
+    nodes = list(dict.fromkeys(reported["nodes"])) or [""]
+    queues = alternatives(reported["queues"])
     if len(queues) > 1:
         _warn_of_weights(profiles)
     found = []
     for some_nodes, some_queues in product(nodes, queues):
-        question = _question(told, some_nodes, some_queues, snapshot)
+        question = _question(reported, some_nodes, some_queues, snapshot)
         for name, profile in profiles:
             parts = [name] if len(profiles) > 1 else []
             parts += [_nodes_label(some_nodes, question.trace)] if len(nodes) > 1 else []
@@ -113,13 +113,13 @@ def _queue(text: str, whole: str) -> QueueShape:
 # --- profiles ----------------------------------------------------------------------------------------------------
 
 
-def _profiles(told: Told) -> Iterator[tuple[str, Profile]]:
+def _profiles(reported: Told) -> Iterator[tuple[str, Profile]]:
     """The profiles that are asked for, by the names they were asked for."""
     built_in = default_profiles()
-    default = OF_A_CLUSTER if told["from_cluster"] else DEFAULTS[told["trace"]] or authoring().scheduler
-    for name in dict.fromkeys(told["profiles"] or (() if told["configs"] else (default,))):
+    default = OF_A_CLUSTER if reported["from_cluster"] else DEFAULTS[reported["trace"]] or authoring().scheduler
+    for name in dict.fromkeys(reported["profiles"] or (() if reported["configs"] else (default,))):
         if name in POLICIES:
-            yield name, policy(name, SEED if told["seed"] is None else told["seed"])
+            yield name, policy(name, SEED if reported["seed"] is None else reported["seed"])
         elif name in PRESETS:
             yield name, preset(name)
         elif name in built_in:
@@ -127,7 +127,7 @@ def _profiles(told: Told) -> Iterator[tuple[str, Profile]]:
         else:
             known = ", ".join(sorted({*POLICIES, *PRESETS, *built_in}))
             raise click.UsageError(f"--profile: there is no profile {name!r}; there are {known}")
-    for path in dict.fromkeys(told["configs"]):
+    for path in dict.fromkeys(reported["configs"]):
         profile = load_profiles(path, (SCHEDULER,))[SCHEDULER]
         for warning in profile.warnings:
             click.echo(f"podium: {warning}", err=True)
@@ -139,15 +139,15 @@ def _warn_of_weights(profiles: Iterable[tuple[str, Profile]]) -> None:
     for name, profile in profiles:
         if not any(entry.kind.BY_WEIGHT for tier in profile.tiers for entry in tier):
             names = " or ".join(each for each, kind in Registry().plugins.items() if kind.BY_WEIGHT)
-            told = f"the profile {name} has no plugin {names}: the weights of --queue change nothing in it"
-            click.echo(f"podium: {told}", err=True)
+            reported = f"the profile {name} has no plugin {names}: the weights of --queue change nothing in it"
+            click.echo(f"podium: {reported}", err=True)
 
 
 # --- the question ------------------------------------------------------------------------------------------------
 
 
-def _question(told: Told, nodes: str, queues: Queues, snapshot: Snapshot | None) -> Question:
-    trace = Trace.CLUSTER if snapshot is not None else Trace(told["trace"])
+def _question(reported: Told, nodes: str, queues: Queues, snapshot: Snapshot | None) -> Question:
+    trace = Trace.CLUSTER if snapshot is not None else Trace(reported["trace"])
     shapes: tuple[Shape, ...] = ()
     file: Path | None = None
     more = 0
@@ -159,21 +159,21 @@ def _question(told: Told, nodes: str, queues: Queues, snapshot: Snapshot | None)
         more = int(nodes)
         check_count((Shape(count=more),), "--nodes")
     elif _is_count(nodes):
-        gpus = told["gpus_per_node"]
+        gpus = reported["gpus_per_node"]
         shapes = (Shape(count=int(nodes), gpus=_GPUS_OF_A_NODE if gpus is None else gpus),)
-        check_told(shapes[0], "--nodes")
+        check_given(shapes[0], "--nodes")
     elif nodes:
         shapes = tuple(read_shapes(read_file(Path(nodes)), nodes))
     return Question(
         trace=trace,
-        pods=told["pods"],
+        pods=reported["pods"],
         nodes_file=file,
         shapes=shapes,
         more_nodes=more,
         queues=queues,
-        split=told["split"],
-        load=told["load"],
-        seed=told["seed"],
+        split=reported["split"],
+        load=reported["load"],
+        seed=reported["seed"],
         snapshot=snapshot,
-        assume_seconds=told["assume_seconds"],
+        assume_seconds=reported["assume_seconds"],
     )

@@ -31,9 +31,9 @@ def check(outputs: Sequence[Output], plots: Path | None) -> None:
     """What is wrong with where things are to go is told before anything is run."""
     plain = [output for output in outputs if output.file is None]
     if len(plain) > 1:
-        told = " and ".join(output.form for output in plain)
+        reported = " and ".join(output.form for output in plain)
         raise click.UsageError(
-            f"-o: {told} cannot both go to stdout: give all but one a file, as in -o html=report.html"
+            f"-o: {reported} cannot both go to stdout: give all but one a file, as in -o html=report.html"
         )
     if plain and plain[0].form == "html" and sys.stdout.isatty():
         raise click.UsageError("-o html: a page is no text for a terminal: say -o html=report.html")
@@ -101,10 +101,10 @@ def _table(answers: Mapping[str, Answer]) -> Table:
     for line in lines_of(found):
         values = [value_of(each, line.path) for each in found]
         marked = best(values, line)
-        told = (
+        reported = (
             f"[bold]{shown(v, line.unit)}[/]" if n in marked else shown(v, line.unit) for n, v in enumerate(values)
         )
-        table.add_row(line.words, *told)
+        table.add_row(line.words, *reported)
     queues = list(dict.fromkeys(queue["name"] for each in found for queue in each.get("queues", ())))
     for queue in queues if len(queues) > 1 else ():
         mine, called = [_queue(each, queue) for each in found], f"queue {queue}" if queue else queue_named(queue)

@@ -28,8 +28,8 @@ def _replay(context: click.Context, option: click.Parameter, path: Path | None) 
     from podium.runtime.configuration import embedded_profiles
     from podium.sim.histories.run import read_replay, run_history
 
-    told = read_replay(path)
-    result = run_history(told.fault, told.seed, embedded_profiles())
+    reported = read_replay(path)
+    result = run_history(reported.fault, reported.seed, embedded_profiles())
     click.echo(f"fault {result.fault} ({result.name}), seed {result.seed}")
     counts = f"{result.steps} steps, {result.checks} checks, {result.writes} writes"
     click.echo(f"{counts}, {result.seconds:g} s of virtual time")
@@ -37,6 +37,6 @@ def _replay(context: click.Context, option: click.Parameter, path: Path | None) 
     for line in result.trace:
         click.echo(f"  {line}")
     click.echo(result.violation or "no violation")
-    if told.trace_hash and told.trace_hash != result.trace_hash:
-        click.echo(f"this is not the history that was written down: its trace hash was {told.trace_hash}")
+    if reported.trace_hash and reported.trace_hash != result.trace_hash:
+        click.echo(f"this is not the history that was written down: its trace hash was {reported.trace_hash}")
     context.exit(1 if result.violation else 0)

@@ -76,7 +76,7 @@ def up(
     from podium.cli.cluster import cluster_settings, follow_configuration
     from podium.cli.exits import DONE, FAILED
     from podium.cli.running import first_of, run_cluster, set_up_logging
-    from podium.embedded.nodes.nodes_file import check_told, read_shapes
+    from podium.embedded.nodes.nodes_file import check_given, read_shapes
     from podium.embedded.nodes.shapes import Shape
     from podium.errors import UsageError
     from podium.runtime.reloading import Configuration
@@ -91,7 +91,7 @@ def up(
         shapes = read_shapes(nodes_file.read_text(), str(nodes_file))
     else:
         shapes = [Shape(count=1 if nodes is None else nodes, gpus=gpus_per_node)]
-        check_told(shapes[0], "--nodes")
+        check_given(shapes[0], "--nodes")
     set_up_logging(verbose)
     configuration = Configuration(config, alone=True)
     settings = cluster_settings(

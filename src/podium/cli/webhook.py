@@ -41,7 +41,7 @@ def webhook(
     """
     import asyncio
 
-    from podium.cli.families import families
+    from podium.cli.dialects import chosen_dialects
     from podium.cli.process import log_as_a_service, run_connected
     from podium.dialects.kubernetes.gates import quota_gates
     from podium.kube.transport import Transport
@@ -50,7 +50,7 @@ def webhook(
     from podium.runtime.webhook import Webhook
 
     log_as_a_service(verbosity)
-    dialects = families(names)
+    dialects = chosen_dialects(names)
     address = Address.read(listen_address, "--listen-address")
     gates = quota_gates(quota_gated(load_profiles(config))) if config is not None else ()
 

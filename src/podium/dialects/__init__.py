@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from podium.core.own_profiles import OWN_PROFILES
+from podium.core.profiles.own_profiles import OWN_PROFILES
 from podium.dialects.dialect import BuiltInProfile, Dialect, Setting
 from podium.dialects.kubernetes.membership import Membership
 from podium.dialects.upstream.dialect import upstream

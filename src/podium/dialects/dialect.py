@@ -21,9 +21,9 @@ from typing import Any
 
 import msgspec
 
-from podium.core.arguments import Argument, Arguments
-from podium.core.facts import GangFacts
-from podium.core.model import Gang, Queue
+from podium.core.framework.arguments import Argument, Arguments
+from podium.core.model.facts import GangFacts
+from podium.core.model.model import Gang, Queue
 from podium.dialects.kubernetes.membership import Marks, Membership
 from podium.dialects.kubernetes.policies import Priorities
 from podium.dialects.workloads import Authoring, Workload

@@ -40,7 +40,7 @@ class Ask(msgspec.Struct, frozen=True):
     owner: str = ""  # the controller of pods that are not made by one of the cluster's own
 
 
-class Draw(Protocol):
+class Rng(Protocol):
     """Choices from a seed: the same seed and the same questions give the same answers."""
 
     def whole(self, low: int, high: int) -> int:
@@ -57,7 +57,7 @@ class Draw(Protocol):
 class Workload(msgspec.Struct, frozen=True):
     """The objects that a user would create, under a name; the first one is what they would delete."""
 
-    make: Callable[[Draw, str], list[Document]]
+    make: Callable[[Rng, str], list[Document]]
     gang: bool = False  # whether some of its pods start together
 
 

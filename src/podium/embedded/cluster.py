@@ -29,8 +29,8 @@ from podium.embedded.controllers import all_controllers
 from podium.embedded.data_directory import DataDirectory, Lock, default_directory
 from podium.embedded.http_server import HttpServer, listen
 from podium.embedded.identities import RandomIdentities
+from podium.embedded.in_process import LocalTransport
 from podium.embedded.kinds import builtin_kinds
-from podium.embedded.local import LocalTransport
 from podium.embedded.log import MemoryLog, SqliteLog
 from podium.embedded.metrics import Metrics
 from podium.embedded.nodes.foreign import ForeignNodes

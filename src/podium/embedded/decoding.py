@@ -34,10 +34,10 @@ def decode_body(request: Request, *, what: str) -> Document:
         else:
             raise status.unsupported_media_type(media, (JSON, *YAML_TYPES))
     except yaml.YAMLError as error:
-        told, line, column = yaml_loading.describe(error)
+        reported, line, column = yaml_loading.describe(error)
         place = f"line {line}, column {column}: " if line else ""
         raise status.bad_request(
-            f"the object provided is unrecognized (must be of type {what}): yaml: {place}{told}"
+            f"the object provided is unrecognized (must be of type {what}): yaml: {place}{reported}"
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise status.bad_request(
@@ -90,8 +90,8 @@ def check_depth(value: Any) -> None:
 
 
 def too_deep() -> ApiError:
-    told = f"lists and objects stand in each other more than {MAX_DEPTH} deep"
-    return status.bad_request(f"the body exceeded max depth: {told}")
+    reported = f"lists and objects stand in each other more than {MAX_DEPTH} deep"
+    return status.bad_request(f"the body exceeded max depth: {reported}")
 
 
 def check_type_meta(document: Document, kind: Kind) -> Document:

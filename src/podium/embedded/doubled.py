@@ -62,8 +62,8 @@ def in_order(body: bytes, doubled: list[str], unknown: list[str]) -> list[str]:
         met.add(path)
         moments.setdefault(f'{word} field "{path}"', next(count))
     inside = tuple(f'duplicate field "{path}{end}' for path in unknown for end in ('"', ".", "["))
-    told = [each for each in doubled if not each.startswith(inside)] + strange
-    return sorted(told, key=lambda each: moments.get(each, 0))
+    reported = [each for each in doubled if not each.startswith(inside)] + strange
+    return sorted(reported, key=lambda each: moments.get(each, 0))
 
 
 def _paths(value: Any, path: str) -> Iterator[str]:

@@ -132,6 +132,6 @@ def _decode(request: Request) -> Any:
 def _refuse_unknown(document: Document, kind: Kind, name: str) -> None:
     unknown = engine.unknown_fields(document, kind.schema)
     if unknown:
-        told = ", ".join(f'unknown field "{path}"' for path in unknown)
-        error = invalid("patch", {}, f"strict decoding error: {told}")
+        reported = ", ".join(f'unknown field "{path}"' for path in unknown)
+        error = invalid("patch", {}, f"strict decoding error: {reported}")
         raise status.invalid(kind.resource, name, [error])

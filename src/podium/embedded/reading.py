@@ -47,8 +47,8 @@ class Filter:
         if strange is not None:
             if kind.selectable_fields and not kind.custom:
                 raise status.bad_request(f"field label not supported: {strange}")
-            told = ", ".join(f'"{path}"' for path in known)
-            raise status.bad_request(f'"{strange}" is not a known field selector: only {told}')
+            reported = ", ".join(f'"{path}"' for path in known)
+            raise status.bad_request(f'"{strange}" is not a known field selector: only {reported}')
         # An equality on a field inside the document can be ruled out by a look at the bytes, which is ten times
         # cheaper than decoding them: `spec.nodeName=x` over 50,000 pods.
         self._needles = [

@@ -152,10 +152,10 @@ def _take_from_budget(objects: Objects, record: Record, pod: str, dry_run: bool)
     budget = record.document()
     state = budget.setdefault("status", {})
     name = record.name
-    told = "Cannot evict pod as it would violate the pod's disruption budget."
+    reported = "Cannot evict pod as it would violate the pod's disruption budget."
     if state.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         message = f"The disruption budget {name} is still being processed by the server."
-        raise status.too_many_requests(told, 10, [{"reason": "DisruptionBudget", "message": message}])
+        raise status.too_many_requests(reported, 10, [{"reason": "DisruptionBudget", "message": message}])
     allowed = state.get("disruptionsAllowed", 0)
     disrupted = state.get("disruptedPods") or {}
     if allowed <= 0 or len(disrupted) > _MAX_DISRUPTED:
@@ -163,7 +163,7 @@ def _take_from_budget(objects: Objects, record: Record, pod: str, dry_run: bool)
             f"The disruption budget {name} needs {state.get('desiredHealthy', 0)} healthy pods "
             f"and has {state.get('currentHealthy', 0)} currently"
         )
-        raise status.too_many_requests(told, 0, [{"reason": "DisruptionBudget", "message": message}])
+        raise status.too_many_requests(reported, 0, [{"reason": "DisruptionBudget", "message": message}])
     if dry_run:
         return
     state["disruptionsAllowed"] = allowed - 1

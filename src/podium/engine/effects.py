@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from podium.core.model import Task
+from podium.core.model.model import Task
 from podium.dialects.kubernetes.devices import index_of
 from podium.kube.changes import Create, Delete, Patch, Read
 from podium.kube.resources import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from podium.core.facts import TaskFacts
+from podium.core.model.facts import TaskFacts
 
 
 class _Naming(msgspec.Struct, frozen=True, order=True):

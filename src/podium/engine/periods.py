@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from podium.core.profile import Profile
+from podium.core.profiles.profile import Profile
 
 
 class Periods:

@@ -21,9 +21,9 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 import msgspec
 
-from podium.core import quorum
-from podium.core.decisions import Bind, Decision, Refuse
-from podium.core.model import PLACED, READY, Gang, State
+from podium.core.model import quorum
+from podium.core.model.decisions import Bind, Decision, Refuse
+from podium.core.model.model import PLACED, READY, Gang, State
 from podium.kube.times import parse_time
 from podium.kube.wire import Pod, condition
 from podium.reasons import FAILED, HALF_BOUND, Refusal, refuse
@@ -77,12 +77,12 @@ def bound_at(pod: Pod) -> float:
 _BOUND = READY - {State.RESERVED}  # a place that is only reserved is not bound
 
 
-def is_torn(gang: Gang, plans: Mapping[str, Plan]) -> bool:
+def is_partially_bound(gang: Gang, plans: Mapping[str, Plan]) -> bool:
     """Whether a gang was bound half."""
     return quorum.partially_bound(gang) and _older_waits(gang, _last(gang, plans))
 
 
-def torn_group(gang: Gang, plans: Mapping[str, Plan], find: quorum.Find) -> list[Gang]:
+def partially_bound_group(gang: Gang, plans: Mapping[str, Plan], find: quorum.Find) -> list[Gang]:
     """The gangs that were to start together, when some of them were bound and others were not."""
     if not gang.together:
         return []
@@ -122,39 +122,39 @@ class Recovery:
 
     def __init__(self, plans: Mapping[str, Plan]) -> None:
         self._plans = plans
-        self._torn: dict[str, None] = {}
+        self._partially_bound: dict[str, None] = {}
         self._groups: dict[str, tuple[str, ...]] = {}  # of gangs that start together: all that were torn with one
         self._since: dict[str, float] = {}  # the first try that was refused, when none succeeded after it
         self._refused: dict[str, Refusal] = {}  # those whose last try was refused
         self._kept: set[str] = set()  # those that keep what they have
 
     def __bool__(self) -> bool:
-        return bool(self._torn)
+        return bool(self._partially_bound)
 
     @property
     def gangs(self) -> Set[str]:
-        return self._torn.keys()
+        return self._partially_bound.keys()
 
     def look(self, split: Mapping[str, Gang], tied: Mapping[str, Gang], find: quorum.Find) -> None:
         """Finds them among gangs of which a part has places, and among those that start together with others."""
-        torn = {id for id, gang in split.items() if is_torn(gang, self._plans)}
+        partially_bound = {id for id, gang in split.items() if is_partially_bound(gang, self._plans)}
         self._groups = {}
         for id, gang in tied.items():
             if id not in self._groups:
-                group = tuple(sorted(each.id for each in torn_group(gang, self._plans, find)))
+                group = tuple(sorted(each.id for each in partially_bound_group(gang, self._plans, find)))
                 self._groups |= dict.fromkeys(group, group)
-        self._torn = dict.fromkeys(sorted(torn | self._groups.keys()))
+        self._partially_bound = dict.fromkeys(sorted(partially_bound | self._groups.keys()))
 
     # --- tries -------------------------------------------------------------------------------------------------
 
     def heard(self, decisions: Iterable[Decision], now: float) -> None:
         """What a step of a turn decided.  That a plugin failed says nothing about places."""
-        if not self._torn and not self._refused:
+        if not self._partially_bound and not self._refused:
             return
         for decision in decisions:
             if isinstance(decision, Bind):
                 self._refused.pop(decision.gang, None)
-            elif not isinstance(decision, Refuse) or decision.gang not in self._torn:
+            elif not isinstance(decision, Refuse) or decision.gang not in self._partially_bound:
                 continue
             elif decision.refusal.reason != FAILED:
                 self.refused(decision.gang, decision.refusal, now)
@@ -175,10 +175,12 @@ class Recovery:
         """Those whose last try was refused, each with when its time is over."""
         for id in [each for each in self._since if each not in gangs]:
             self.succeeded(id)
-        for id in list(self._torn):
+        for id in list(self._partially_bound):
             gang = gangs.get(id)
-            if gang is None or not (is_torn(gang, self._plans) or torn_group(gang, self._plans, gangs.get)):
-                del self._torn[id]
+            if gang is None or not (
+                is_partially_bound(gang, self._plans) or partially_bound_group(gang, self._plans, gangs.get)
+            ):
+                del self._partially_bound[id]
                 continue
             refused = [each for each in self._groups.get(id, (id,)) if each in self._refused]
             if refused:

@@ -26,20 +26,20 @@ class Retries:
 
     def again(self, ticket: Ticket, now: float, at_least: float = 0.0) -> None:
         """Once more, after a pause: at least as long as the server asked for."""
-        count = self._failures.get((ticket.controller, ticket.key), 0)
-        self._failures[ticket.controller, ticket.key] = count + 1
+        count = self._failures.get((ticket.purpose, ticket.key), 0)
+        self._failures[ticket.purpose, ticket.key] = count + 1
         wait = max(at_least, pause(count, FIRST_PAUSE, LAST_PAUSE))
         self._number += 1
         heapq.heappush(self._waiting, (now + wait, self._number, ticket))
 
     def failures(self, ticket: Ticket) -> int:
         """How often in a row it has been sent for nothing."""
-        return self._failures.get((ticket.controller, ticket.key), 0)
+        return self._failures.get((ticket.purpose, ticket.key), 0)
 
     def settled(self, ticket: Ticket) -> None:
         """It has been answered, one way or the other."""
         if self._failures:
-            self._failures.pop((ticket.controller, ticket.key), None)
+            self._failures.pop((ticket.purpose, ticket.key), None)
 
     def forget(self, task: str) -> None:
         """Nobody is interested in a task any more."""

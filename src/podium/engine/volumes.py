@@ -18,8 +18,8 @@ from enum import Enum
 
 import msgspec
 
-from podium.core.model import State, Task
-from podium.core.profile import Profile
+from podium.core.model.model import State, Task
+from podium.core.profiles.profile import Profile
 from podium.engine import effects
 from podium.engine.world import World
 from podium.errors import ApiError

@@ -14,9 +14,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 import msgspec
 
-from podium.core.cluster import Cluster
-from podium.core.facts import GangFacts
-from podium.core.model import HOLDING, ON_NODE, Gang, Queue, State, Task, TaskClass
+from podium.core.cluster.cluster import Cluster
+from podium.core.model.facts import GangFacts
+from podium.core.model.model import HOLDING, ON_NODE, Gang, Queue, State, Task, TaskClass
 from podium.dialects.dialect import Dialect, GroupKind, QueueKind, Slot, views_of
 from podium.dialects.kubernetes.nodes import read_node
 from podium.dialects.kubernetes.policies import (
@@ -27,11 +27,11 @@ from podium.dialects.kubernetes.policies import (
     read_quota,
 )
 from podium.dialects.kubernetes.translate import PodReader
-from podium.engine.attention import News
 from podium.engine.effects import GANG_PLAN
 from podium.engine.named_queues import NamedQueues
 from podium.engine.profiles import Profiles
 from podium.engine.recovery import Plan, bound_at, read_plan
+from podium.engine.requeue import ClusterEvents
 from podium.kube import resources as r
 from podium.kube.cache import Cache, Key, claims_of, key_of
 from podium.kube.resources import Resource
@@ -110,8 +110,10 @@ class World:
         self.reader = PodReader(marks, defaults, self.cache)
         self._priorities = Priorities()
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
-        self.sent: dict[str, Bound] = {}  # binds that are under way, or held for volumes, and do not show, by task
-        self.leaving: dict[str, int | None] = {}  # tasks that have been told to go, with what grace: not seen yet
+        self.assumed: dict[
+            str, Bound
+        ] = {}  # binds that are under way, or held for volumes, and do not show, by task
+        self.evicting: dict[str, int | None] = {}  # tasks that have been told to go, with what grace: not seen yet
         self._profiles = Profiles()
         self._named_queues = NamedQueues()
         self._group_facts: dict[str, GangFacts] = {}
@@ -120,9 +122,9 @@ class World:
         self._volumes_moved = False
         self._quotas_moved = False
         self.refused: dict[str, Refusal] = {}  # pods that can never be placed as they are, by task
-        self._retold: dict[str, None] = {}  # those of which that is news, in order
+        self._changed_refusals: dict[str, None] = {}  # those of which that is news, in order
         self._faults: list[Fault] = []
-        self.news = News()
+        self.cluster_events = ClusterEvents()
         self.moved: dict[str, None] = {}  # gangs with members that stand otherwise than when last told of
         self.views = views_of(dialects)
         self.resources: set[Resource] = {
@@ -149,10 +151,10 @@ class World:
         moved, self.moved = self.moved, {}
         return moved
 
-    def take_news(self) -> News:
+    def take_cluster_events(self) -> ClusterEvents:
         """What has happened since the last time."""
-        news, self.news = self.news, News()
-        return news
+        cluster_events, self.cluster_events = self.cluster_events, ClusterEvents()
+        return cluster_events
 
     def observe(self, resource: Resource, obj: Object) -> None:
         """Takes an object in."""
@@ -183,15 +185,15 @@ class World:
 
     def forget(self, resource: Resource, obj: Object) -> None:
         """An object is gone: whatever it was, it may have been in somebody's way."""
-        self.sent.pop(obj.uid, None)
+        self.assumed.pop(obj.uid, None)
         known = self.cache.get(resource, obj.namespace, obj.name)
         if known is not None and known.uid != obj.uid:
             return  # its name has been taken over already
         self.cache.remove(resource, (obj.namespace, obj.name))
-        self.news.room = True
+        self.cluster_events.room = True
         if isinstance(obj, Pod):
             self.plans.pop(obj.uid, None)
-            self.leaving.pop(obj.uid, None)
+            self.evicting.pop(obj.uid, None)
             self._claiming.pop(obj.uid, None)
             self.refused.pop(obj.uid, None)
             task = self.cluster.tasks.get(obj.uid)
@@ -207,7 +209,7 @@ class World:
                 if task.slot:
                     self._put_slots(task.gang.id)  # the slot is there again, if its owner still lists it
         elif isinstance(obj, Node):
-            self.news.nodes = True
+            self.cluster_events.nodes = True
             if obj.name in self.cluster.nodes.rows:
                 self.cluster.remove_node(obj.name)
         elif resource in self.groups:
@@ -243,19 +245,19 @@ class World:
         facts = self.reader.read(pod)
         task = facts.task
         known = self.cluster.tasks.get(pod.uid)
-        bound = self.sent.get(pod.uid)
+        bound = self.assumed.get(pod.uid)
         if bound is not None and task.state is State.PENDING:
             # The watch is behind: the bind has been sent, and holds its room until it is answered.  So do the
             # volumes that the task was promised, whatever its claims look like by now.
             constraints = known.cls.constraints if known is not None else task.constraints
             task = msgspec.structs.replace(task, state=State.BINDING, node=bound.node, constraints=constraints)
-        if task.id in self.leaving:
+        if task.id in self.evicting:
             if task.state in HOLDING:
                 # Told to go, though nothing of it is to be seen yet: whoever comes for its room must not send
                 # others away as well.
                 task = msgspec.structs.replace(task, state=State.RELEASING)
             else:
-                self.leaving.pop(task.id)
+                self.evicting.pop(task.id)
         if pod.spec.volumes:
             self._follow_claims(pod, known is None, waits=task.state is State.PENDING)
         if GANG_PLAN in pod.annotations and pod.uid not in self.plans:
@@ -277,7 +279,7 @@ class World:
         after = self.cluster.put_task(task)
         self._compare(before, _standing(after))
         if after.state not in (State.PENDING, State.BINDING):
-            self.sent.pop(pod.uid, None)  # the pod itself tells where it is
+            self.assumed.pop(pod.uid, None)  # the pod itself tells where it is
         gang = self.cluster.gangs.get(task.gang)
         refusal = facts.refusal
         if gang is not None:
@@ -292,15 +294,15 @@ class World:
         """Keeps why a pod cannot be placed whatever happens elsewhere."""
         if self.refused.get(task) == refusal:
             return
-        self._retold[task] = None
+        self._changed_refusals[task] = None
         if refusal is None:
             del self.refused[task]
         else:
             self.refused[task] = refusal
 
-    def take_retold(self) -> Iterator[tuple[Task, str, Refusal | None]]:
+    def take_changed_refusals(self) -> Iterator[tuple[Task, str, Refusal | None]]:
         """Pods whose own fault is news, or is no longer, each with the profile that they ask for."""
-        retold, self._retold = self._retold, {}
+        retold, self._changed_refusals = self._changed_refusals, {}
         for id in retold:
             task = self.cluster.tasks.get(id)
             pod = self.cache.find(r.PODS, Pod, (task.namespace, task.name)) if task is not None else None
@@ -322,15 +324,17 @@ class World:
         self.moved[after.gang] = None
         if before is not None and before.state in ON_NODE and after.state is not before.state:
             # Also what has begun to leave helps: its place can be promised.
-            self.news.room |= after.state not in HOLDING
+            self.cluster_events.room |= after.state not in HOLDING
         elif before is not None and before.labels != after.labels and after.state in ON_NODE:
-            self.news.room = True  # others may have kept away from it, or wanted to be near
+            self.cluster_events.room = True  # others may have kept away from it, or wanted to be near
         if after.state in (State.PENDING, State.RESERVED):
-            self.news.gangs.add(after.gang)
+            self.cluster_events.gangs.add(after.gang)
         elif after.state in HOLDING and (before is None or before.state not in HOLDING):
-            self.news.growth = True
+            self.cluster_events.growth = True
             if before is not None and before.state is State.PENDING:
-                self.news.gangs.add(after.gang)  # somebody else has placed it: the others may have waited for that
+                self.cluster_events.gangs.add(
+                    after.gang
+                )  # somebody else has placed it: the others may have waited for that
 
     def _read_node(self, node: Node) -> None:
         drivers = self.cache.find(r.CSINODES, CSINode, ("", node.name))
@@ -340,7 +344,7 @@ class World:
             self.blame(r.NODES, node, fault)
         row = self.cluster.nodes.rows.get(facts.name)
         if row is None or self.cluster.nodes.facts[row] != facts:
-            self.news.nodes = True
+            self.cluster_events.nodes = True
             self.cluster.put_node(facts)
 
     def _owner(self, node: Node) -> str:
@@ -361,7 +365,7 @@ class World:
 
     def _read_queue(self, queue: Queue) -> None:
         if self.cluster.queues.get(queue.id) != queue:
-            self.news.room = True
+            self.cluster_events.room = True
             self.cluster.put_queue(queue)
 
     def _read_group(self, resource: Resource, obj: Object) -> None:
@@ -384,9 +388,9 @@ class World:
         as_written = gang is not None and gang.phase is facts.phase
         if as_written and known is not None and msgspec.structs.replace(known, phase=facts.phase) == facts:
             return
-        self.news.gangs.add(facts.id)
+        self.cluster_events.gangs.add(facts.id)
         # It may have been let in and ask for less now.
-        self.news.room |= known is not None
+        self.cluster_events.room |= known is not None
         gang = self.cluster.put_gang(facts)
         gang.profile = self._profiles.of(gang.id, gang.profile)
         if known is None:
@@ -399,17 +403,17 @@ class World:
             self._slots[gang] = slots
         if slots == known:
             return
-        self.news.gangs.add(gang)
+        self.cluster_events.gangs.add(gang)
         for gone in {each.id for each in known} - {each.id for each in slots}:
             self.cluster.slots.remove(gone)
-            self.news.room = True
+            self.cluster_events.room = True
         self._put_slots(gang)
 
     def _put_slots(self, gang: str) -> None:
         listed, group = self._slots.get(gang), self._group_facts.get(gang)
         if listed is None or group is None:
             return
-        self.news.gangs.add(gang)
+        self.cluster_events.gangs.add(gang)
         for slot in listed:
             facts = self.reader.read_slot(slot.pod, slot.id, gang)
             self.cluster.slots.put(
@@ -443,8 +447,8 @@ class World:
         if facts is None or queue is None or facts.queue == queue:
             return
         facts = self._group_facts[gang] = msgspec.structs.replace(facts, queue=queue)
-        self.news.gangs.add(gang)
-        self.news.room = True
+        self.cluster_events.gangs.add(gang)
+        self.cluster_events.room = True
         phase = self.cluster.gangs[gang].phase  # it may have come further than its object shows
         found = self.cluster.put_gang(msgspec.structs.replace(facts, phase=phase))
         found.profile = self._profiles.of(gang, found.profile)
@@ -456,7 +460,7 @@ class World:
         self._stale |= dict.fromkeys((task.namespace, task.name) for task in tasks)
 
     def _read_other(self, resource: Resource, obj: Object) -> None:
-        self.news.room = True
+        self.cluster_events.room = True
         if isinstance(obj, PodDisruptionBudget):
             self.cluster.put_budget(read_budget(obj))
         elif isinstance(obj, ResourceQuota):

@@ -59,7 +59,7 @@ class Cache:
         self._facets: dict[Resource, dict[Facet, Index[Key, Object]]] = {}
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._synced: set[Resource] = set()
-        self._buried: OrderedDict[str, None] = OrderedDict()
+        self._tombstones: OrderedDict[str, None] = OrderedDict()
         self._vacated: OrderedDict[tuple[Resource, Key], None] = OrderedDict()
 
     def apply(self, resource: Resource, obj: Object) -> Object | None:
@@ -71,10 +71,10 @@ class Cache:
         key = key_of(obj)
         old = objects.get(key)
         if old is not None:
-            known, told = version_of(old), version_of(obj)
-            if known == told and old == obj:
+            known, reported = version_of(old), version_of(obj)
+            if known == reported and old == obj:
                 objects[key] = obj  # the same, told again: those who share a watch then share what it tells
-            if known >= told:
+            if known >= reported:
                 return obj
             self._unindex(resource, key, old)
         objects[key] = obj
@@ -115,12 +115,12 @@ class Cache:
     def synced(self, resource: Resource) -> bool:
         return resource in self._synced
 
-    def bury(self, uid: str) -> None:
+    def tombstone(self, uid: str) -> None:
         """The object of this UID is known to be gone for good."""
-        _remember(self._buried, uid)
+        _remember(self._tombstones, uid)
 
-    def buried(self, uid: str) -> bool:
-        return uid in self._buried
+    def is_tombstone(self, uid: str) -> bool:
+        return uid in self._tombstones
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object | None:
         return self._objects.get(resource, {}).get((namespace, name))

@@ -83,6 +83,6 @@ class Ticket(msgspec.Struct, frozen=True):
     Events for users have no controller: whatever becomes of them, nobody waits for it.
     """
 
-    controller: str
+    purpose: str
     key: Key
     change: Change

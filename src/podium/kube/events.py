@@ -49,7 +49,7 @@ def regarding(resource: Resource, obj: Object) -> Regarding:
     return Regarding(resource, obj.namespace, obj.name, obj.uid)
 
 
-class _Told(msgspec.Struct):
+class _Recorded(msgspec.Struct):
     """An Event object of ours: its name, how often it happened, and when we last wrote it."""
 
     name: str
@@ -74,37 +74,37 @@ class Recorder:
         self._component = component
         self._burst = burst
         self._seconds_per_token = seconds_per_token
-        self._told: OrderedDict[_Sentence, _Told] = OrderedDict()
+        self._recorded: OrderedDict[_Sentence, _Recorded] = OrderedDict()
         self._buckets: OrderedDict[Regarding, _Bucket] = OrderedDict()
 
     def record(self, about: Regarding, type: str, reason: str, message: str, now: float) -> Change | None:
         """Notes that it happened at `now`.  Returns the write that tells it, or None while `about` has had
         its share of writes."""
         sentence = (about, type, reason, message)
-        told = self._told.get(sentence)
-        if told is not None and now - told.written_at > MEMORY_SECONDS:
-            told = None
-        if told is not None:
-            told.count += 1
-            self._told.move_to_end(sentence)
+        reported = self._recorded.get(sentence)
+        if reported is not None and now - reported.written_at > MEMORY_SECONDS:
+            reported = None
+        if reported is not None:
+            reported.count += 1
+            self._recorded.move_to_end(sentence)
         if not self._take_token(about, now):
             return None
-        if told is not None:
-            told.written_at = now
-            bump = {"count": told.count, "lastTimestamp": format_time(now)}
-            return Patch(EVENTS, _namespace(about), told.name, bump)
+        if reported is not None:
+            reported.written_at = now
+            bump = {"count": reported.count, "lastTimestamp": format_time(now)}
+            return Patch(EVENTS, _namespace(about), reported.name, bump)
         name = _event_name(self._component, sentence, now)
-        self._told[sentence] = _Told(name=name, count=1, written_at=now)
-        self._told.move_to_end(sentence)
-        if len(self._told) > MEMORY_ENTRIES:
-            self._told.popitem(last=False)
+        self._recorded[sentence] = _Recorded(name=name, count=1, written_at=now)
+        self._recorded.move_to_end(sentence)
+        if len(self._recorded) > MEMORY_ENTRIES:
+            self._recorded.popitem(last=False)
         return Create(EVENTS, _namespace(about), self._document(name, sentence, now))
 
     def missing(self, change: Patch) -> None:
         """The server no longer has the Event that `change` wanted to bump: the next time makes a new one."""
-        for sentence, told in self._told.items():
-            if told.name == change.name and _namespace(sentence[0]) == change.namespace:
-                del self._told[sentence]
+        for sentence, reported in self._recorded.items():
+            if reported.name == change.name and _namespace(sentence[0]) == change.namespace:
+                del self._recorded[sentence]
                 return
 
     def _take_token(self, about: Regarding, now: float) -> bool:
@@ -157,8 +157,8 @@ def _event_name(component: str, sentence: _Sentence, now: float) -> str:
     """Derived, so that a replay names alike; the time is part of it, so that a restarted process, which has
     forgotten its counts, starts a new Event instead of colliding with its old one."""
     about, type, reason, message = sentence
-    told = "\0".join((component, about.uid, about.name, type, reason, message, repr(now)))
-    digest = hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+    reported = "\0".join((component, about.uid, about.name, type, reason, message, repr(now)))
+    digest = hashlib.blake2b(reported.encode(), digest_size=8).hexdigest()
     prefix = re.sub(r"[^a-z0-9.-]", "-", about.name.lower())[: LONGEST_NAME - len(digest) - 1]
     return f"{prefix.strip('.-') or 'event'}.{digest}"
 

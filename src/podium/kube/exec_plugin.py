@@ -81,8 +81,8 @@ class ExecPlugin(msgspec.Struct, frozen=True):
         except msgspec.DecodeError as error:
             raise self._failed(f"did not print an ExecCredential: {error}") from None
         if credential.kind != "ExecCredential" or credential.api_version != self.api_version:
-            told = f"{credential.kind or 'no kind'} of {credential.api_version or 'no apiVersion'}"
-            raise self._failed(f"printed {told} where ExecCredential of {self.api_version} was asked for")
+            reported = f"{credential.kind or 'no kind'} of {credential.api_version or 'no apiVersion'}"
+            raise self._failed(f"printed {reported} where ExecCredential of {self.api_version} was asked for")
         status = credential.status or _Status()
         if bool(status.client_certificate_data) != bool(status.client_key_data):
             raise self._failed("printed only one of status.clientCertificateData and status.clientKeyData")

@@ -106,10 +106,10 @@ class HttpConnection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             cause = error.__context__
-            told = (
+            reported = (
                 cause if isinstance(cause, TransportError) else TransportError(f"the answer is not HTTP: {error}")
             )
-            self.fail(told)
+            self.fail(reported)
 
     def eof_received(self) -> bool:
         return False

@@ -197,21 +197,21 @@ def _plugin(config: ExecConfig, place: Place, cluster: Cluster, trust: Trust) ->
     if command is None:
         hint = f" ({' '.join(config.install_hint.split())})" if config.install_hint else ""
         raise place.error("exec.command", f'"{config.command}" is not an executable program here{hint}')
-    told: dict[str, object] | None = None
+    reported: dict[str, object] | None = None
     if config.provide_cluster_info:
-        told = {"server": cluster.server}
+        reported = {"server": cluster.server}
         if trust.ca_pem:
-            told["certificate-authority-data"] = Place.encoded(trust.ca_pem)
+            reported["certificate-authority-data"] = Place.encoded(trust.ca_pem)
         if trust.insecure:
-            told["insecure-skip-tls-verify"] = True
+            reported["insecure-skip-tls-verify"] = True
         if trust.server_name:
-            told["tls-server-name"] = trust.server_name
+            reported["tls-server-name"] = trust.server_name
     return ExecPlugin(
         command=command,
         arguments=tuple(config.args),
         environment=tuple((each.name, each.value) for each in config.env),
         api_version=config.api_version,
-        cluster=told,
+        cluster=reported,
     )
 
 

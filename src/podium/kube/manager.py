@@ -122,7 +122,7 @@ class Manager:
 
     def forget(self, resource: Resource, obj: Object) -> None:
         """An object is gone."""
-        self.cache.bury(obj.uid)
+        self.cache.tombstone(obj.uid)
         known = self.cache.get(resource, *key_of(obj))
         if known is not None and known.uid != obj.uid:
             return  # a newer object took the name before the delete was told
@@ -131,9 +131,9 @@ class Manager:
 
     def done(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None:
         """A change was answered: with the object as it stands now, with nothing of use, or with an error."""
-        if not ticket.controller:
+        if not ticket.purpose:
             return
-        work = self._work[ticket.controller]
+        work = self._work[ticket.purpose]
         key = ticket.key
         flight = work.flights[key]
         flight.out -= 1
@@ -150,11 +150,11 @@ class Manager:
             flight.failed = True
             flight.waves.clear()
             level = logging.DEBUG if _expected(error) else logging.WARNING
-            log.log(level, "%s %s/%s: %s", ticket.controller, *key, error)
+            log.log(level, "%s %s/%s: %s", ticket.purpose, *key, error)
         if flight.out:
             return
         if flight.waves:
-            self._landed[ticket.controller, key] = None
+            self._landed[ticket.purpose, key] = None
             return
         self._at_rest(work, key, now)
 
@@ -164,8 +164,8 @@ class Manager:
             # The question came from a doubt about what the cache holds; it is settled either way.
             work.deferred.add(ticket.key)
             if result is None or result.uid != change.uid:
-                self.cache.bury(change.uid)
-        if result is None or _of_subresource(change) or self.cache.buried(result.uid):
+                self.cache.tombstone(change.uid)
+        if result is None or _of_subresource(change) or self.cache.is_tombstone(result.uid):
             return
         if not self.cache.knows(change.resource, result):  # the watch may have been faster
             self.observe(change.resource, result)

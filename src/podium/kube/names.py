@@ -45,11 +45,11 @@ def check_dns_label(value: str) -> str | None:
     """Namespaces, containers, volumes, Services."""
     if len(value) <= 63 and _is_label(value):
         return None
-    told = _length(value, 63, "characters")
+    reported = _length(value, 63, "characters")
     if not _is_label(value):
         dotted = _is_subdomain(value)
-        told.append("must not contain dots" if dotted else _rule(_LABEL_RULE, _LABEL, "my-name", "123-abc"))
-    return "; ".join(told)
+        reported.append("must not contain dots" if dotted else _rule(_LABEL_RULE, _LABEL, "my-name", "123-abc"))
+    return "; ".join(reported)
 
 
 def check_dns_subdomain(value: str) -> str | None:
@@ -61,10 +61,10 @@ def check_dns_1035(value: str) -> str | None:
     """Labels that must start with a letter: names of Services before 1.34, plurals and kinds of CRDs."""
     if len(value) <= 63 and _is_dns_1035(value):
         return None
-    told = _length(value, 63, "characters")
+    reported = _length(value, 63, "characters")
     if not _is_dns_1035(value):
-        told.append(_rule(_DNS_1035_RULE, _DNS_1035, "my-name", "abc-123"))
-    return "; ".join(told)
+        reported.append(_rule(_DNS_1035_RULE, _DNS_1035, "my-name", "abc-123"))
+    return "; ".join(reported)
 
 
 @lru_cache(maxsize=4096)
@@ -76,18 +76,18 @@ def check_qualified_name(value: str) -> str | None:
         return (
             f"a valid label key {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         )
-    told = []
+    reported = []
     if slash and not prefix:
-        told.append("prefix part must be non-empty")
+        reported.append("prefix part must be non-empty")
     elif slash and (problem := _check_subdomain(prefix, "bytes")):
-        told.append(f"prefix part {problem}")
+        reported.append(f"prefix part {problem}")
     if not name:
-        told.append("name part must be non-empty")
+        reported.append("name part must be non-empty")
     else:
-        told += [f"name part {each}" for each in _length(name, 63, "bytes")]
+        reported += [f"name part {each}" for each in _length(name, 63, "bytes")]
     if not _is_qualified(name):
-        told.append(f"name part {rule}")
-    return "; ".join(told) or None
+        reported.append(f"name part {rule}")
+    return "; ".join(reported) or None
 
 
 def check_annotation_key(value: str) -> str | None:
@@ -97,10 +97,10 @@ def check_annotation_key(value: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def check_label_value(value: str) -> str | None:
-    told = _length(value, 63, "bytes")
+    reported = _length(value, 63, "bytes")
     if not _is_label_value(value):
-        told.append(_rule(_LABEL_VALUE_RULE, _LABEL_VALUE, "MyValue", "my_value", "12345"))
-    return "; ".join(told) or None
+        reported.append(_rule(_LABEL_VALUE_RULE, _LABEL_VALUE, "MyValue", "my_value", "12345"))
+    return "; ".join(reported) or None
 
 
 def check_path_segment(value: str) -> str | None:
@@ -112,15 +112,15 @@ def check_path_segment(value: str) -> str | None:
 
 def check_config_key(value: str) -> str | None:
     """Keys of ConfigMaps and Secrets."""
-    told = _length(value, 253, "characters")
+    reported = _length(value, 253, "characters")
     if not _is_config_key(value):
         rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-        told.append(_rule(rule, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+        reported.append(_rule(rule, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
     if value in (".", ".."):
-        told.append(f"must not be '{value}'")
+        reported.append(f"must not be '{value}'")
     elif value.startswith(".."):
-        told.append("must not start with '..'")
-    return "; ".join(told) or None
+        reported.append("must not start with '..'")
+    return "; ".join(reported) or None
 
 
 def check_env_name(value: str) -> str | None:
@@ -132,16 +132,16 @@ def check_env_name(value: str) -> str | None:
 
 
 def check_port_name(value: str) -> str | None:
-    told = _length(value, 15, "characters")
+    reported = _length(value, 15, "characters")
     if not _is_port_charset(value):
-        told.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        reported.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not _has_letter(value):
-        told.append("must contain at least one letter (a-z)")
+        reported.append("must contain at least one letter (a-z)")
     if "--" in value:
-        told.append("must not contain consecutive hyphens")
+        reported.append("must not contain consecutive hyphens")
     if value.startswith("-") or value.endswith("-"):
-        told.append("must not begin or end with a hyphen")
-    return "; ".join(told) or None
+        reported.append("must not begin or end with a hyphen")
+    return "; ".join(reported) or None
 
 
 def check_port_number(value: int) -> str | None:
@@ -158,10 +158,10 @@ def check_percent(value: str) -> str | None:
 def _check_subdomain(value: str, unit: str) -> str | None:
     if len(value) <= 253 and _is_subdomain(value):
         return None
-    told = _length(value, 253, unit)
+    reported = _length(value, 253, unit)
     if not _is_subdomain(value):
-        told.append(_rule(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
-    return "; ".join(told)
+        reported.append(_rule(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
+    return "; ".join(reported)
 
 
 def _length(value: str, limit: int, unit: str) -> list[str]:

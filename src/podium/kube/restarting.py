@@ -44,7 +44,7 @@ class Restarting:
         self._told: dict[Resource, dict[Key, Object]] = {}
         self._listed: dict[Resource, None] = {}
         self._served: dict[Resource, None] = {}
-        self._untold: deque[tuple[Resource, Key]] = deque()  # what a new one has yet to be told
+        self._unreported: deque[tuple[Resource, Key]] = deque()  # what a new one has yet to be told
         self._awaited: dict[int, Ticket] = {}  # tickets of this one under way, by identity
         self._abandoned: dict[int, Ticket] = {}  # those of the ones before
 
@@ -69,7 +69,7 @@ class Restarting:
 
     def synced(self, resource: Resource) -> None:
         self._listed[resource] = None
-        if not self._untold:
+        if not self._unreported:
             self._guarded(None, self._machine.synced, resource)
 
     def observe(self, resource: Resource, obj: Object) -> None:
@@ -92,9 +92,9 @@ class Restarting:
     def run(self, now: float, budget: int = 1000) -> list[Ticket]:
         if not self._running:
             self._begin(now)
-        for _ in range(min(budget, len(self._untold)) if self._running else 0):
-            self._tell_next()
-        if self._untold or not self._running:
+        for _ in range(min(budget, len(self._unreported)) if self._running else 0):
+            self._report_next()
+        if self._unreported or not self._running:
             return []
         nothing: list[Ticket] = []
         tickets = self._guarded(nothing, self._machine.run, now, budget)
@@ -103,7 +103,7 @@ class Restarting:
         return tickets
 
     def next_wake(self, now: float) -> float | None:
-        if self._running and not self._untold:
+        if self._running and not self._unreported:
             wake = self._guarded(None, self._machine.next_wake, now)
             if self._running:
                 return wake
@@ -124,7 +124,7 @@ class Restarting:
             self._at = None
             self._abandoned |= self._awaited
             self._awaited = {}
-            self._untold.clear()
+            self._unreported.clear()
             return otherwise
 
     def _begin(self, now: float) -> None:
@@ -143,21 +143,21 @@ class Restarting:
         self._machine = made
         for resource in self._served:
             self._guarded(None, made.serve, resource)
-        self._untold.extend((resource, key) for resource, known in self._told.items() for key in known)
-        if not self._untold:
-            self._tell_listed()
+        self._unreported.extend((resource, key) for resource, known in self._told.items() for key in known)
+        if not self._unreported:
+            self._report_listed()
         log.warning("%s has been started anew", self._name)
 
-    def _tell_next(self) -> None:
-        if not self._untold:
+    def _report_next(self) -> None:
+        if not self._unreported:
             return  # it failed at the one before
-        resource, key = self._untold.popleft()
+        resource, key = self._unreported.popleft()
         obj = self._told[resource].get(key)
         if obj is not None:
             self._guarded(None, self._machine.observe, resource, obj)
-        if not self._untold:
-            self._tell_listed()
+        if not self._unreported:
+            self._report_listed()
 
-    def _tell_listed(self) -> None:
+    def _report_listed(self) -> None:
         for resource in list(self._listed):
             self._guarded(None, self._machine.synced, resource)

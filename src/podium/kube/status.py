@@ -120,14 +120,14 @@ def forbidden(resource: Resource, name: str, why: str) -> ApiError:
 
 def invalid(resource: Resource, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422 with every field error; one stands in the sentence as it is, several in brackets."""
-    told = str(errors[0]) if len(errors) == 1 else "[" + ", ".join(str(e) for e in errors) + "]"
+    reported = str(errors[0]) if len(errors) == 1 else "[" + ", ".join(str(e) for e in errors) + "]"
     details: dict[str, Any] = {"name": name} if name else {}
     if resource.group:
         details["group"] = resource.group
     details["kind"] = resource.kind
     details["causes"] = [{"reason": e.reason, "message": e.detail, "field": e.path} for e in errors]
     qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {told}', details)
+    return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {reported}', details)
 
 
 def gone(message: str) -> ApiError:

@@ -40,7 +40,7 @@ async def watch(
     """
     clock = clock or asyncio.get_running_loop().time
     wake = wake or asyncio.Event()
-    told = ""
+    reported = ""
     pages = _Pages(transport)
     while True:
         step = reflector.next(clock())
@@ -50,13 +50,13 @@ async def watch(
             await _follow(transport, reflector, sink, clock, step)
         else:
             await _pause(step, clock, wake)
-        if reflector.trouble != told:
-            told = reflector.trouble
-            if told:
+        if reflector.trouble != reported:
+            reported = reflector.trouble
+            if reported:
                 # A kind that nobody can do anything about is no reason to warn: not every server has all of them.
                 level = logging.INFO if reflector.absent and not advice else logging.WARNING
                 hint = f"; {advice}" if reflector.absent and advice else ""
-                log.log(level, "%s: %s%s", reflector.resource.group_resource, told, hint)
+                log.log(level, "%s: %s%s", reflector.resource.group_resource, reported, hint)
             else:
                 log.info("%s: watched again", reflector.resource.group_resource)
 

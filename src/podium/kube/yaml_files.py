@@ -28,17 +28,17 @@ class YamlText:
         try:
             loaded = load_all(text, JsonLoader if objects else _Strict if strict else yaml.CSafeLoader)
         except yaml.MarkedYAMLError as error:
-            told, line, column = describe(error)
+            reported, line, column = describe(error)
             where = f", line {line}, column {column}" if line else ""
             judged = "" if isinstance(error, Unacceptable) else "it is not YAML: "
-            raise UsageError(f"{source}{where}: {judged}{told}") from None
+            raise UsageError(f"{source}{where}: {judged}{reported}") from None
         except yaml.reader.ReaderError as error:
             place = self._at(error.position)
             raise UsageError(f"{source}, {place}: it is not YAML: a character that is not allowed there") from None
         except (yaml.YAMLError, ValueError, KeyError, AttributeError, OverflowError) as error:
             # A value that its tag, or its look, promises and that it is not.
-            told = " ".join(str(error).split())
-            raise UsageError(f"{source}, line 1, column 1: it is not YAML: {told}") from None
+            reported = " ".join(str(error).split())
+            raise UsageError(f"{source}, line 1, column 1: it is not YAML: {reported}") from None
         self.documents: list[Any] = [each for each in loaded if each is not None]
         self._numbers = [number for number, each in enumerate(loaded) if each is not None]
 
@@ -64,10 +64,10 @@ class YamlText:
 
     def invalid(self, error: msgspec.ValidationError, document: int = 0) -> UsageError:
         """The same from msgspec's complaint, which names the path at its end."""
-        told = str(error)
-        found = _AT.search(told)
+        reported = str(error)
+        found = _AT.search(reported)
         path = found.group(1) if found else "$"
-        return self.error(path, told[: found.start()] if found else told, document)
+        return self.error(path, reported[: found.start()] if found else reported, document)
 
     def _at(self, position: int) -> str:
         before = self._text[:position]
@@ -82,8 +82,8 @@ class _Strict(yaml.CSafeLoader):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 if key.value in seen:
-                    told = f"the key {key.value[:60]!r} stands there twice"
-                    raise yaml.constructor.ConstructorError(None, None, told, key.start_mark)
+                    reported = f"the key {key.value[:60]!r} stands there twice"
+                    raise yaml.constructor.ConstructorError(None, None, reported, key.start_mark)
                 seen.add(key.value)
         found: dict[Any, Any] = super().construct_mapping(node, deep)
         return found

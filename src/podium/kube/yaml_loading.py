@@ -70,8 +70,10 @@ def check_budget(text: str | bytes) -> None:
             ended = known.get(event.anchor, _Part(None))
             added += ended.size
             if added > MAX_ADDED:
-                told = f"aliases add more than {MAX_ADDED >> 20} MiB: write out what they stand for, or use fewer"
-                raise Unacceptable(problem=told, problem_mark=event.start_mark)
+                reported = (
+                    f"aliases add more than {MAX_ADDED >> 20} MiB: write out what they stand for, or use fewer"
+                )
+                raise Unacceptable(problem=reported, problem_mark=event.start_mark)
             if len(open_parts) + ended.height > MAX_DEPTH:
                 raise _too_deep(event.start_mark)
         else:
@@ -208,8 +210,8 @@ def describe(error: yaml.YAMLError) -> tuple[str, int, int]:
     if not isinstance(error, yaml.MarkedYAMLError):
         return " ".join(str(error).split()), 0, 0
     mark = error.problem_mark or error.context_mark
-    told = " ".join(str(error.problem or error.context or "it cannot be read").split())
-    return (told, mark.line + 1, mark.column + 1) if mark is not None else (told, 0, 0)
+    reported = " ".join(str(error.problem or error.context or "it cannot be read").split())
+    return (reported, mark.line + 1, mark.column + 1) if mark is not None else (reported, 0, 0)
 
 
 def _key(key: Any, node: yaml.Node) -> str:
@@ -229,5 +231,5 @@ def _wrong(node: yaml.Node, wanted: str) -> Unacceptable:
 
 
 def _too_deep(mark: Any) -> Unacceptable:
-    told = f"exceeded max depth: lists and objects stand in each other more than {MAX_DEPTH} deep"
-    return Unacceptable(problem=told, problem_mark=mark)
+    reported = f"exceeded max depth: lists and objects stand in each other more than {MAX_DEPTH} deep"
+    return Unacceptable(problem=reported, problem_mark=mark)

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from podium.core.arguments import Arguments
-from podium.core.profile import Profile, read_profile
+from podium.core.framework.arguments import Arguments
+from podium.core.profiles.profile import Profile, read_profile
 from podium.dialects import built_in_profiles, unnamed_profile
 from podium.errors import UsageError
 from podium.kube.yaml_files import YamlText
@@ -121,8 +121,8 @@ def _called(document: Mapping[str, Any]) -> str:
 def _inside(document: Mapping[str, Any], where: str) -> tuple[str, str]:
     """The configuration in a ConfigMap as `kubectl get -o yaml` prints it, and what to call it."""
     if document.get("kind") != "ConfigMap":
-        told = "a configuration is a mapping with actions and tiers, or a ConfigMap that holds one"
-        raise UsageError(f"{where}: it is {_called(document)} and no scheduler's configuration; {told}")
+        reported = "a configuration is a mapping with actions and tiers, or a ConfigMap that holds one"
+        raise UsageError(f"{where}: it is {_called(document)} and no scheduler's configuration; {reported}")
     data = document.get("data")
     data = data if isinstance(data, dict) else {}
     usual = built_in_profiles()[unnamed_profile()].file_key

@@ -23,8 +23,8 @@ _ABSENT_AGAIN = 0.5
 
 def advice(dialects: Sequence[Dialect]) -> dict[Resource, str]:
     """What to do about kinds that the server lacks."""
-    told = "`podium crds | kubectl apply -f -` installs it"
-    return {definition.resource: told for dialect in dialects for definition in dialect.definitions}
+    reported = "`podium crds | kubectl apply -f -` installs it"
+    return {definition.resource: reported for dialect in dialects for definition in dialect.definitions}
 
 
 async def drive(driver: Driver, until: Awaitable[object], *beside: Awaitable[object]) -> None:

@@ -125,11 +125,11 @@ class Leadership:
         response = await self._transport.request(request_of(change), timeout=timeout)
         return _decode(response.status, response.body)
 
-    def _say(self, level: int, told: str) -> None:
+    def _say(self, level: int, reported: str) -> None:
         """The same thing again and again is said once."""
-        if told != self._told:
-            self._told = told
-            log.log(level, "%s", told)
+        if reported != self._told:
+            self._told = reported
+            log.log(level, "%s", reported)
 
     @property
     def _name(self) -> str:

@@ -13,9 +13,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from podium.core.action import Action
-from podium.core.plugin import Plugin
-from podium.core.registry import Registry, misfit
+from podium.core.framework.action import Action
+from podium.core.framework.plugin import Plugin
+from podium.core.profiles.registry import Registry, misfit
 from podium.errors import UsageError
 
 PLUGINS, ACTIONS = "podium.plugins", "podium.actions"
@@ -80,8 +80,8 @@ def _load(points: list[EntryPoint], base: type[Any], *, taken: bool) -> Any:
     try:
         found: Any = first.load()
     except Exception as error:  # whatever a package does when it is imported
-        told = " ".join(str(error).split())
-        raise UsageError(f"{_shown(first)} cannot be loaded: {type(error).__name__}: {told}") from error
+        reported = " ".join(str(error).split())
+        raise UsageError(f"{_shown(first)} cannot be loaded: {type(error).__name__}: {reported}") from error
     if not isinstance(found, type) or not issubclass(found, base):
         raise UsageError(f"{_shown(first)} is no {base.__module__}.{base.__name__}; derive its class from that")
     name = getattr(found, "name", "")

@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 
-from podium.core.action import Action
-from podium.core.panel import Enabled
-from podium.core.plugin import Plugin
-from podium.core.profile import PluginEntry, Profile
-from podium.core.session import Session
+from podium.core.framework.action import Action
+from podium.core.framework.framework import EnabledPlugin
+from podium.core.framework.plugin import Plugin
+from podium.core.framework.session import Session
+from podium.core.profiles.profile import PluginEntry, Profile
+from podium.engine.counters import Histogram
 from podium.engine.scheduler import Scheduler
-from podium.engine.tally import Histogram
 from podium.engine.world import World
 from podium.kube.controller import Ticket
 
@@ -79,7 +79,7 @@ class _TimedEntry(PluginEntry, frozen=True):
     profile: str
     first: bool  # of all plugins of the profile: with it a turn begins
 
-    def make(self) -> Enabled:
+    def make(self) -> EnabledPlugin:
         enabled = PluginEntry.make(self)
         plugin = enabled.plugin
         if self.first:
@@ -112,10 +112,10 @@ class MeasuredScheduler(Scheduler):
         super().reconfigure(self._watch.measured(profiles))
 
     def run(self, now: float, budget: int = 1000) -> list[Ticket]:
-        turns, going_on = self.tally.turns, self.turning
+        turns, going_on = self.counters.turns, self.turning
         begin = time.perf_counter()
         tickets = super().run(now, budget)
-        if going_on or self.tally.turns != turns:
+        if going_on or self.counters.turns != turns:
             self._spent += time.perf_counter() - begin
             if not self.turning:
                 self._watch.turns.observe(self._spent * 1000)

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from podium.core.model import Gang, State
+from podium.core.model.model import Gang, State
 from podium.engine.outcomes import Outcome
 from podium.engine.world import World
 from podium.kube.driver import Driver
@@ -51,7 +51,7 @@ class Metrics(Collector):
     @property
     def forbidden(self) -> str:
         """Why the scheduler cannot bind any pod; "" if it can, as far as is known."""
-        return self._scheduler.tally.forbidden if self._scheduler is not None else ""
+        return self._scheduler.counters.forbidden if self._scheduler is not None else ""
 
     def text(self) -> bytes:
         return generate_latest(self._registry)
@@ -126,7 +126,7 @@ def _drivers(drivers: dict[str, Driver]) -> Iterator[Metric]:
 
 
 def _work(scheduler: MeasuredScheduler, watch: Stopwatch) -> Iterator[Metric]:
-    tally = scheduler.tally
+    counters = scheduler.counters
     turns = [((), watch.turns)]
     yield histogram("volcano_e2e_scheduling_latency_milliseconds", "The time a turn works.", (), turns)
     yield histogram("podium_cycle_duration_milliseconds", "The same.", (), turns)
@@ -146,18 +146,18 @@ def _work(scheduler: MeasuredScheduler, watch: Stopwatch) -> Iterator[Metric]:
         "volcano_task_scheduling_latency_milliseconds",
         "From a pod's creation until it is bound.",
         ("stage",),
-        [(("bound",), tally.task_latency)],
+        [(("bound",), counters.task_latency)],
     )
     yield histogram(
         "volcano_e2e_job_scheduling_latency_milliseconds",
         "From a group's creation until it first gets places.",
         (),
-        [((), tally.gang_latency)],
+        [((), counters.gang_latency)],
     )
     attempts = {
-        "scheduled": tally.bound,
-        "unschedulable": sum(tally.refusals.values()),
-        "error": sum(tally.failed.values()),
+        "scheduled": counters.bound,
+        "unschedulable": sum(counters.refusals.values()),
+        "error": sum(counters.failed.values()),
     }
     yield counter(
         "volcano_schedule_attempts_total",
@@ -165,43 +165,43 @@ def _work(scheduler: MeasuredScheduler, watch: Stopwatch) -> Iterator[Metric]:
         ("result",),
         [((result,), count) for result, count in attempts.items()],
     )
-    yield plain("volcano_pod_preemption_victims", "Pods that were pushed out.", tally.victims)
+    yield plain("volcano_pod_preemption_victims", "Pods that were pushed out.", counters.victims)
     yield counter(
         "volcano_total_preemption_attempts",
         "Steps of turns that pushed pods out.",
         (),
-        [((), tally.preemptions)],
+        [((), counters.preemptions)],
     )
-    yield counter("podium_turns_total", "Turns of the profiles.", (), [((), tally.turns)])
+    yield counter("podium_turns_total", "Turns of the profiles.", (), [((), counters.turns)])
     yield counter(
         "podium_binds_total",
         "Binds by what became of them.",
         ("outcome",),
-        [((each.value,), tally.bound if each is Outcome.DONE else tally.failed[each]) for each in Outcome],
+        [((each.value,), counters.bound if each is Outcome.DONE else counters.failed[each]) for each in Outcome],
     )
     yield counter(
         "podium_bind_failures_total",
         "Binds that failed, by the API server's reason; NoAnswer where there was none.",
         ("reason",),
-        [((reason,), count) for reason, count in tally.failures.items()],
+        [((reason,), count) for reason, count in counters.failures.items()],
     )
     yield counter(
         "podium_refusals_total",
         "Groups that were not placed in a turn, by reason.",
         ("reason",),
-        [((code,), count) for code, count in tally.refusals.items()],
+        [((code,), count) for code, count in counters.refusals.items()],
     )
     yield counter(
         "podium_paths_total",
         "Groups by the way they took to their places: batch, or a slower one with the hooks that forced it.",
         ("path",),
-        [((path,), count) for path, count in tally.paths.items()],
+        [((path,), count) for path, count in counters.paths.items()],
     )
     yield counter(
         "podium_self_check_drift_total",
         "Sums that the self-check found wrong and put right: each is a bug.",
         (),
-        [((), tally.drift)],
+        [((), counters.drift)],
     )
     yield histogram(
         "podium_bind_latency_milliseconds", "The time the server takes for a bind.", (), [((), watch.binds)]
@@ -214,8 +214,8 @@ def _queue_name(world: World, gang: Gang) -> str:
 
 
 def _gangs(scheduler: MeasuredScheduler, world: World, watch: Stopwatch) -> Iterator[Metric]:
-    cluster, tally = world.cluster, scheduler.tally
-    tally.forget_all_but(cluster.gangs)
+    cluster, counters = world.cluster, scheduler.counters
+    counters.forget_all_but(cluster.gangs)
     waiting = {id: count for id, gang in cluster.gangs.items() if (count := gang.counts[State.PENDING])}
     yield gauge(
         "volcano_unschedule_task_count",
@@ -228,11 +228,11 @@ def _gangs(scheduler: MeasuredScheduler, world: World, watch: Stopwatch) -> Iter
         "volcano_job_retry_counts",
         "How often a group was refused.",
         ("job_id",),
-        [((id,), count) for id, count in tally.retries.items()],
+        [((id,), count) for id, count in counters.retries.items()],
     )
     placed = [
         ((gang.name, _queue_name(world, gang), gang.namespace), gang.created, progress)
-        for id, progress in tally.progress.items()
+        for id, progress in counters.progress.items()
         if (gang := cluster.gangs.get(id)) is not None and not id.startswith("pod/")
     ]
     labels = ("job_name", "queue", "job_namespace")
@@ -254,7 +254,9 @@ def _gangs(scheduler: MeasuredScheduler, world: World, watch: Stopwatch) -> Iter
         labels,
         [(names, progress.last) for names, _, progress in placed],
     )
-    shares = [plugin for panel in watch.panels.values() for plugin in panel if isinstance(plugin, KnowsShares)]
+    shares = [
+        plugin for framework in watch.panels.values() for plugin in framework if isinstance(plugin, KnowsShares)
+    ]
     if not shares:
         return
     yield gauge(

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from podium.engine.tally import BOUNDS, Histogram
+from podium.engine.counters import BOUNDS, Histogram
 
 Values = Iterable[tuple[tuple[str, ...], float]]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import Metric
 
-from podium.core import shares
-from podium.core.accounts import Account
-from podium.core.model import Phase, Queue
-from podium.core.resources import CPU, MEMORY, PODS
-from podium.core.shares import Sharing, Standing
+from podium.core.cluster.accounts import Account
+from podium.core.framework import shares
+from podium.core.framework.shares import Sharing, Standing
+from podium.core.model.model import Phase, Queue
+from podium.core.model.resources import CPU, MEMORY, PODS
 from podium.engine.world import World
 from podium.runtime.measuring import Stopwatch
 from podium.runtime.prometheus import gauge
@@ -25,12 +25,12 @@ def queue_metrics(world: World, watch: Stopwatch) -> Iterator[Metric]:
     accounts = {id: cluster.accounts.queues.get(id) or Account() for id in queues}
     standings = _standings(queues, watch)
     yield from _amounts(
-        world, "allocated", "What a queue holds.", {id: each.held for id, each in accounts.items()}
+        world, "allocated", "What a queue holds.", {id: each.allocated for id, each in accounts.items()}
     )
-    asked = {id: Counter(each.held) + Counter(each.waiting) for id, each in accounts.items()}
+    asked = {id: Counter(each.allocated) + Counter(each.waiting) for id, each in accounts.items()}
     yield from _amounts(world, "request", "What it holds and waits for.", asked)
-    let_in = {id: each.let_in for id, each in accounts.items()}
-    yield from _amounts(world, "inqueue", "What groups that were let in may still take.", let_in)
+    inqueue = {id: each.inqueue for id, each in accounts.items()}
+    yield from _amounts(world, "inqueue", "What groups that were let in may still take.", inqueue)
     find = cluster.dimensions.find
     named = {
         id: {column: amount for name, amount in queue.capability.items() if (column := find(name)) is not None}
@@ -69,8 +69,8 @@ def queue_metrics(world: World, watch: Stopwatch) -> Iterator[Metric]:
 def _standings(queues: Mapping[str, Queue], watch: Stopwatch) -> dict[str, Standing]:
     """How queues stood at the end of the last turn; those that came since are left out."""
     found: dict[str, Standing] = {}
-    for panel in watch.panels.values():
-        for plugin in panel:
+    for framework in watch.panels.values():
+        for plugin in framework:
             if not isinstance(plugin, Sharing):
                 continue
             for id, queue in queues.items():

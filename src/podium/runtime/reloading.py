@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from podium.core.profile import Profile
+from podium.core.profiles.profile import Profile
 from podium.errors import UsageError
 from podium.runtime.configuration import default_profiles, read_file, read_profiles, serving_all
 

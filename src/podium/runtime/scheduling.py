@@ -62,10 +62,10 @@ class SchedulerPart:
         period: float = PERIOD,
         rate: Rate | None = None,
         may_write: Callable[[], bool] | None = None,
-        told_on: tuple[str, str] = ("kube-system", "podium-scheduler"),
+        events_on: tuple[str, str] = ("kube-system", "podium-scheduler"),
     ) -> None:
-        """`may_write` is asked before every write.  `told_on` is the Lease that events about the scheduler itself
-        are told on, as namespace and name."""
+        """`may_write` is asked before every write.  `events_on` is the Lease that events about the
+        scheduler itself are for, as namespace and name."""
         rate = rate or Rate()
         transport = Timed(transport, metrics.watch.binds)
         if rate.qps > 0:
@@ -76,7 +76,7 @@ class SchedulerPart:
         self._metrics = metrics
         self._period = period
         self._recorder = Recorder("podium-scheduler")
-        self._told_on = Regarding(LEASES, *told_on, "")
+        self._events_on = Regarding(LEASES, *events_on, "")
 
     async def run(self, stop: asyncio.Event) -> None:
         """Lists everything afresh, and schedules until `stop` is set; after a bug once more, a little later."""
@@ -142,7 +142,7 @@ class SchedulerPart:
                 await self._tell(WARNING, "ConfigurationRefused", message)
 
     async def _tell(self, type: str, reason: str, message: str) -> None:
-        change = self._recorder.record(self._told_on, type, reason, message, time.time())
+        change = self._recorder.record(self._events_on, type, reason, message, time.time())
         if change is None:
             return
         try:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
-from podium.engine.tally import Histogram
+from podium.engine.counters import Histogram
 from podium.errors import TransportError
 from podium.kube.transport import Request, Response, Stream, Transport
 

@@ -80,8 +80,8 @@ class Webhook:
         self._address = address
         self._manager = Manager([_Onlooker(self._hooks)])
         views = views_of(self._dialects)
-        told = advice(self._dialects)
-        self._driver = Driver(transport, self._manager, custom_resources=True, views=views, advice=told)
+        reported = advice(self._dialects)
+        self._driver = Driver(transport, self._manager, custom_resources=True, views=views, advice=reported)
         self.url = ""
 
     async def run(self, stop: asyncio.Event) -> None:

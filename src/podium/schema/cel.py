@@ -89,9 +89,9 @@ def _ask(rule: Rule, value: Any, schema: Schema, path: str, old: Any) -> FieldEr
         return FieldError(here, "FieldValueInvalid", detail)
     message = rule.message.strip() or f"failed rule: {rule.rule.strip()}"
     if rule.message_expression:
-        told = _evaluate(rule.message_expression, schema, rule.optional_old_self, data, wanted="string")
-        if isinstance(told, _Text) and told.strip() and "\n" not in told:
-            message = told.strip()
+        reported = _evaluate(rule.message_expression, schema, rule.optional_old_self, data, wanted="string")
+        if isinstance(reported, _Text) and reported.strip() and "\n" not in reported:
+            message = reported.strip()
     if rule.field_path:
         here = f"{path}{rule.field_path}".lstrip(".").replace("['", "[").replace("']", "]")
     shown = "" if isinstance(value, dict | list) else f"{fields.show(value)}: "

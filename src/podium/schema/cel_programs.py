@@ -80,17 +80,17 @@ def compile_expression(text: str, self_type: str, optional: bool, wanted: str) -
     try:
         expression = _environment(self_type, optional).compile(wrapped)
     except RuntimeError as error:
-        told = re.sub(r"^[A-Z_]+: | \[[A-Z_]+\]$", "", str(error))
-        raise CompileError(f"compilation failed: {told}") from None
+        reported = re.sub(r"^[A-Z_]+: | \[[A-Z_]+\]$", "", str(error))
+        raise CompileError(f"compilation failed: {reported}") from None
     result = expression.return_type()
     # What is inside an object has no static type here: whether it is a bool is seen when it is asked.
     if result not in (cel.Type.DYN, cel.Type.BOOL if wanted == "bool" else cel.Type.STRING):
-        told = (
+        reported = (
             "cel expression must evaluate to a bool"
             if wanted == "bool"
             else "messageExpression must evaluate to a string"
         )
-        raise CompileError(told)
+        raise CompileError(reported)
     return expression
 
 

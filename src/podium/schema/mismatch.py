@@ -53,15 +53,15 @@ def _mismatch(value: Any, schema: Schema, owner: str, path: str, resource: bool)
         for key, item in value.items():
             if key in members:
                 field = f"{path}.{key}" if path else key
-                told = _mismatch(item, members[key], inner_owner, field, members[key].embedded)
+                reported = _mismatch(item, members[key], inner_owner, field, members[key].embedded)
             else:
-                told = _mismatch(item, schema.values or ANY, owner, path, False)
-            if told:
-                return told
+                reported = _mismatch(item, schema.values or ANY, owner, path, False)
+            if reported:
+                return reported
     elif isinstance(value, list):
         for item in value:
-            if told := _mismatch(item, schema.items or ANY, owner, path, False):
-                return told
+            if reported := _mismatch(item, schema.items or ANY, owner, path, False):
+                return reported
     elif isinstance(value, str):
         if schema.format in _LAYOUTS and not is_date_time(value):
             shown = fields.show(value)

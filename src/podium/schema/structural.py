@@ -165,8 +165,8 @@ def _common_problems(openapi: Document, path: str) -> Iterator[FieldError]:
         try:
             compiled_pattern(pattern)
         except re2.error as error:
-            told = error.args[0].decode() if isinstance(error.args[0], bytes) else error
-            detail = f"must be a valid regular expression, but isn't: error parsing regexp: {told}"
+            reported = error.args[0].decode() if isinstance(error.args[0], bytes) else error
+            detail = f"must be a valid regular expression, but isn't: error parsing regexp: {reported}"
             yield fields.invalid(f"{path}.pattern", pattern, detail)
 
 

@@ -158,15 +158,15 @@ def _check_number(value: float, schema: Schema, path: str, errors: list[FieldErr
             detail = f"Checked value must be of type {schema.type} with format {schema.format} in {path}"
             errors.append(FieldError("<nil>", "FieldValueInvalid", f'Invalid value: "": {detail}'))
     low, high, step = schema.minimum, schema.maximum, schema.multiple_of
-    told = ""
+    reported = ""
     if low is not None and (value <= low if schema.exclusive_minimum else value < low):
-        told = f"greater than {'' if schema.exclusive_minimum else 'or equal to '}{_number(low)}"
+        reported = f"greater than {'' if schema.exclusive_minimum else 'or equal to '}{_number(low)}"
     elif high is not None and (value >= high if schema.exclusive_maximum else value > high):
-        told = f"less than {'' if schema.exclusive_maximum else 'or equal to '}{_number(high)}"
+        reported = f"less than {'' if schema.exclusive_maximum else 'or equal to '}{_number(high)}"
     elif step and Fraction(str(value)) % Fraction(str(step)):
-        told = f"a multiple of {_number(step)}"
-    if told:
-        errors.append(fields.invalid(path, value, f"{_place(path)} should be {told}"))
+        reported = f"a multiple of {_number(step)}"
+    if reported:
+        errors.append(fields.invalid(path, value, f"{_place(path)} should be {reported}"))
 
 
 def _number(value: float) -> str:

@@ -6,7 +6,7 @@ import msgspec
 
 from podium.errors import ApiError, TransportError
 from podium.kube.status import too_many_requests
-from podium.sim.draw import Draw
+from podium.sim.rng import Rng
 
 _LONGEST = 86400.0  # seconds that a bind may take
 _LONGEST_PAUSE = 15  # seconds that a server asks for
@@ -29,12 +29,12 @@ class Binds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ""
 
 
-def failure(draw: Draw) -> Exception:
+def failure(rng: Rng) -> Exception:
     """Some way for a bind to fail without having been carried out."""
-    return draw.pick(
+    return rng.pick(
         (
             ApiError(409, "Conflict", "somebody was faster"),
-            too_many_requests("slow down", draw.whole(1, _LONGEST_PAUSE)),
+            too_many_requests("slow down", rng.whole(1, _LONGEST_PAUSE)),
             ApiError(500, "InternalError", "etcdserver: request timed out"),
             TransportError("no answer in time"),
         )
@@ -46,15 +46,15 @@ class BindTrouble:
 
     def __init__(self, seed: int) -> None:
         self.binds = Binds()
-        self._draw = Draw(seed, "binds")
+        self._rng = Rng(seed, "binds")
 
     @property
     def seconds(self) -> float:
         return self.binds.seconds
 
     def before(self) -> Exception | None:
-        return failure(self._draw) if self.binds.fail and self._draw.chance(self.binds.fail) else None
+        return failure(self._rng) if self.binds.fail and self._rng.chance(self.binds.fail) else None
 
     def after(self) -> Exception | None:
-        lost = self.binds.lose and self._draw.chance(self.binds.lose)
+        lost = self.binds.lose and self._rng.chance(self.binds.lose)
         return TransportError("the connection was reset") if lost else None

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import msgspec
 
-from podium.core.model import Gang, Phase, Task
-from podium.core.resources import CPU, MEMORY
+from podium.core.model.model import Gang, Phase, Task
+from podium.core.model.resources import CPU, MEMORY
 from podium.dialects.kubernetes.devices import GPU_MILLI
 from podium.embedded.nodes.shapes import GPU
 from podium.kube.pod_resources import pod_requests
@@ -103,7 +103,7 @@ class Follower:
             seconds=round(cluster.elapsed, 3),
             figures=figures(self.ledger, weights, None if over else cluster.elapsed),
             pods=list(self._results.values()),
-            turns=cluster.scheduler.tally.turns,
+            turns=cluster.scheduler.counters.turns,
             trace_hash=cluster.digest,
         )
 

@@ -19,16 +19,16 @@ import msgspec
 import numpy as np
 
 from podium.core.actions.allocate import Allocate
-from podium.core.cluster import Cluster
-from podium.core.constraints import WHOLE, Constraints
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.fragmentation import Shape, Target, target_of
+from podium.core.cluster.nodes import NodeFacts
 from podium.core.cycle import cycle
-from podium.core.decisions import Bind, Decision, Refuse
-from podium.core.facts import GangFacts, TaskFacts
-from podium.core.fragmentation import Shape, Target, target_of
-from podium.core.model import Phase, Queue
-from podium.core.nodes import NodeFacts
-from podium.core.profile import Profile
-from podium.core.resources import CPU
+from podium.core.model.constraints import WHOLE, Constraints
+from podium.core.model.decisions import Bind, Decision, Refuse
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.model import Phase, Queue
+from podium.core.model.resources import CPU
+from podium.core.profiles.profile import Profile
 from podium.dialects.kubernetes.devices import GPU_MILLI
 from podium.sim.figures import MAP_ROWS, MapRow
 from podium.sim.traces.openb import Arrivals, GpuNode, GpuPod

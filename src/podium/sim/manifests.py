@@ -41,8 +41,8 @@ def _check_script(pod: Document) -> None:
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     if not isinstance(annotations, dict):
         return
-    told = {str(name): value for name, value in annotations.items() if isinstance(value, str)}
-    complaint = script_of(told).complaint
+    reported = {str(name): value for name, value in annotations.items() if isinstance(value, str)}
+    complaint = script_of(reported).complaint
     if complaint:
         raise UsageError(complaint)
 

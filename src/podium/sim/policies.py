@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.core.profile import Profile, read_profile
+from podium.core.profiles.profile import Profile, read_profile
 
 # As the paper calls them, in the order of its tables.
 POLICIES = ("random", "dotprod", "gpuclustering", "gpupacking", "bestfit", "fgd")

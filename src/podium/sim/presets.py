@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.core.profile import Profile, read_profile
+from podium.core.profiles.profile import Profile, read_profile
 
 # How much a full node counts for: GPUs above all, then CPU and memory alike.  Less than nothing spreads.
 _FULLNESS = {"binpack": 10, "spread": -10}

@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from podium.core.profile import Profile
+from podium.core.profiles.profile import Profile
 from podium.dialects import authoring, speaking
 from podium.dialects.workloads import DEFAULT_QUEUE, NAMESPACE
 from podium.embedded.nodes.shapes import GPU, Shape, capacity_of, node_documents
@@ -203,7 +203,7 @@ class _Run:
             nodes=sum(shape.count for shape in self._shapes),
             gpus=sum(shape.gpus * shape.count for shape in self._shapes),
             figures=figures(self._ledger, self._weights),
-            turns=cluster.scheduler.tally.turns,
+            turns=cluster.scheduler.counters.turns,
             trace_hash=cluster.digest,
             results=[
                 JobResult(

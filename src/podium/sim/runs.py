@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from podium.core.profile import Profile
+from podium.core.profiles.profile import Profile
 from podium.dialects.workloads import DEFAULT_QUEUE
 from podium.embedded.nodes.shapes import Shape
 from podium.errors import UsageError

@@ -32,7 +32,7 @@ from typing import Any
 
 import msgspec
 
-from podium.core.profile import Profile
+from podium.core.profiles.profile import Profile
 from podium.dialects import authoring, speaking
 from podium.embedded.nodes.node_status import FAIL
 from podium.embedded.nodes.nodes_file import check_shapes
@@ -116,8 +116,8 @@ def read_scenario(path: Path) -> Scenario:
             raise file.error(f"$.events[{number}]", f"nothing happens there: want one of {', '.join(_ACTIONS)}")
         wrong = each.binds.complaint() if each.binds is not None else ""
         if wrong:
-            field, _, told = wrong.partition(": ")
-            raise file.error(f"$.events[{number}].binds.{field}", told)
+            field, _, reported = wrong.partition(": ")
+            raise file.error(f"$.events[{number}].binds.{field}", reported)
     return scenario
 
 
@@ -164,13 +164,13 @@ class Stage:
             raise UsageError(f"--nodes: a group of nodes there has a name that {path} uses too")
         for document in node_documents(shapes, self.cluster.now):
             self.cluster.server.apply(document)
-        told = [list(self._manifests(number, each)) for number, each in enumerate(scenario.events)]
-        own = {manifest.name for manifests in told for manifest in manifests if _is_queue(manifest.document)}
+        reported = [list(self._manifests(number, each)) for number, each in enumerate(scenario.events)]
+        own = {manifest.name for manifests in reported for manifest in manifests if _is_queue(manifest.document)}
         for queue in other.queues:
             if queue.name not in own:
                 set_weight(self.cluster, queue)
         for number, each in enumerate(scenario.events):
-            self.cluster.at(each.at, partial(self._happen, number, each, told[number]))
+            self.cluster.at(each.at, partial(self._happen, number, each, reported[number]))
 
     def _manifests(self, number: int, each: Happening) -> Iterator[Manifest]:
         """The objects of an event, each with where it stands."""
@@ -189,7 +189,7 @@ class Stage:
                 yield from self._unpacked(Manifest(beside, "$", document, place))
 
     def _unpacked(self, manifest: Manifest) -> Iterator[Manifest]:
-        with _told_at(manifest.file, manifest.path, manifest.number):
+        with _given_at(manifest.file, manifest.path, manifest.number):
             found = list(unpacked(manifest.document, manifest.path))
         for path, document in found:
             weight = self._weights.get(_name(document)) if _is_queue(document) else None
@@ -208,19 +208,19 @@ class Stage:
     def _happen(self, number: int, each: Happening, manifests: list[Manifest]) -> None:
         place = f"$.events[{number}]"
         for manifest in manifests:
-            with _told_at(manifest.file, manifest.path, manifest.number):
+            with _given_at(manifest.file, manifest.path, manifest.number):
                 check_manifest(manifest.document)
                 self.cluster.server.apply(manifest.document)
         if each.delete is not None:
-            with _told_at(self._file, f"{place}.delete"):
+            with _given_at(self._file, f"{place}.delete"):
                 target = each.delete
                 resource = self.cluster.server.served(target.api_version, target.kind)
                 self.cluster.server.delete(resource, target.namespace, target.name)
         if each.fail:
-            with _told_at(self._file, f"{place}.fail"):
+            with _given_at(self._file, f"{place}.fail"):
                 self._mark(each.fail, "true")
         if each.recover:
-            with _told_at(self._file, f"{place}.recover"):
+            with _given_at(self._file, f"{place}.recover"):
                 self._mark(each.recover, None)
         if each.restart:
             self.cluster.restart()
@@ -254,7 +254,7 @@ def _more(shapes: Sequence[Shape], count: int) -> list[Shape]:
 
 
 @contextmanager
-def _told_at(file: YamlText, path: str, document: int = 0) -> Iterator[None]:
+def _given_at(file: YamlText, path: str, document: int = 0) -> Iterator[None]:
     """What is wrong inside is told with the place in the file."""
     try:
         yield

@@ -61,16 +61,16 @@ class Server:
     """An API server without a socket, with the kinds of some API families."""
 
     def __init__(self, dialects: Iterable[Dialect], clock: Callable[[], float]) -> None:
-        families = tuple(dialects)
+        spoken = tuple(dialects)
         journal = _Journal()
         self.listeners = journal.listeners
         self.store = Store(journal)
-        hooks = tuple(hook for dialect in families for hook in dialect.hooks)
+        hooks = tuple(hook for dialect in spoken for hook in dialect.hooks)
         self.api = Api(self.store, Registry(builtin_kinds()), clock, CountedIdentities(), hooks)
         bootstrap(self.api.objects, _PORT)
-        for dialect in families:
+        for dialect in spoken:
             install(self.api.objects, (*dialect.documents(), *dialect.objects))
-        self._views = views_of(families)
+        self._views = views_of(spoken)
         self._decoders: dict[Resource, msgspec.json.Decoder[Object]] = {}
 
     # --- requests ----------------------------------------------------------------------------------------------

@@ -22,9 +22,9 @@ from typing import Any
 
 import msgspec
 
-from podium.core.durations import duration
-from podium.core.own_profiles import DEFAULT as OWN
-from podium.core.profile import Profile
+from podium.core.model.durations import duration
+from podium.core.profiles.own_profiles import DEFAULT as OWN
+from podium.core.profiles.profile import Profile
 from podium.dialects import authoring, built_in_profiles, speaking
 from podium.dialects.workloads import DEFAULT_QUEUE
 from podium.embedded.nodes.node_status import FAIL
@@ -191,8 +191,8 @@ def _estimates(snapshot: Snapshot) -> dict[str, float]:
             spec = document.get("spec")
             if not isinstance(spec, dict) or document.get("kind") in (PODS.kind, *_SERVICES):
                 continue
-            told = spec.get("runningEstimate")
-            seconds = duration(told) if isinstance(told, str) else spec.get("activeDeadlineSeconds")
+            reported = spec.get("runningEstimate")
+            seconds = duration(reported) if isinstance(reported, str) else spec.get("activeDeadlineSeconds")
             if isinstance(seconds, int | float) and seconds >= 0:
                 found[document["metadata"].get("uid", "")] = float(seconds)
     return found

@@ -17,13 +17,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from podium.core.profile import Profile
+from podium.core.profiles.profile import Profile
 from podium.dialects.dialect import Dialect, controllers_of
 from podium.embedded.controllers import all_controllers
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.script import script_of
 from podium.embedded.store import Write
-from podium.engine.errands import Errand
+from podium.engine.dispatcher import CallType
 from podium.engine.scheduler import PERIOD, Scheduler
 from podium.engine.world import World
 from podium.errors import ApiError, PodiumError
@@ -96,7 +96,7 @@ class VirtualCluster:
             self._profiles,
             turns,
             period=self._period,
-            patrol=math.inf,
+            flush=math.inf,
             check=math.inf,
             quiet=self._quiet,
         )
@@ -209,8 +209,8 @@ class VirtualCluster:
         if resource == PODS:
             assert isinstance(obj, Pod)
             stage = "gone" if write.deleted else "leaving" if obj.deleting else obj.status.phase
-            told = f"{self.elapsed:.6f} {obj.namespace}/{obj.name} {obj.spec.node_name} {stage}\n"
-            self._digest.update(told.encode())
+            reported = f"{self.elapsed:.6f} {obj.namespace}/{obj.name} {obj.spec.node_name} {stage}\n"
+            self._digest.update(reported.encode())
             if stage != self._stages.get(obj.uid):
                 self._news_at = self.now
             if write.deleted:
@@ -225,7 +225,7 @@ class VirtualCluster:
             listener(resource, obj, write.deleted)
 
     def _carry_out(self, ticket: Ticket) -> None:
-        if self.bind_trouble is not None and ticket.controller == Errand.BIND.value:
+        if self.bind_trouble is not None and ticket.purpose == CallType.BIND:
             self.at(self.elapsed + self.bind_trouble.seconds, partial(self._bind, ticket, self._machine))
             return
         result: Object | None = None

@@ -12,12 +12,12 @@ from functools import partial
 
 import numpy as np
 
-from podium.core.action import Action
-from podium.core.arguments import Argument, Arguments
-from podium.core.hooks import Hook, Rule
-from podium.core.model import Gang, State, Task
-from podium.core.plugin import MAX_NODE_SCORE, Mask, Plugin, Scores
-from podium.core.session import Session
+from podium.core.framework.action import Action
+from podium.core.framework.arguments import Argument, Arguments
+from podium.core.framework.hooks import Hook, Rule
+from podium.core.framework.plugin import MAX_NODE_SCORE, Mask, Plugin, Scores
+from podium.core.framework.session import Session
+from podium.core.model.model import Gang, State, Task
 
 OWNER = "example.com/owner"
 MAX_SECONDS = "example.com/max-seconds"
@@ -40,7 +40,7 @@ class Tenancy(Plugin):
         self._weight = arguments.number("tenancy.weight")
         self._seconds = arguments.number("tenancy.max-seconds")
 
-    def kind(self, task: Task) -> Hashable:
+    def signature(self, task: Task) -> Hashable:
         return task.namespace  # equal pods of two namespaces may go to different nodes
 
     def mask(self, task: Task, session: Session) -> Mask:

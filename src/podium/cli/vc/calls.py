@@ -10,7 +10,7 @@ import msgspec
 from podium.cli.vc.making import order_document, queue_document
 from podium.cli.vc.tables import PodRow
 from podium.dialects.volcano.admission import keep_queue
-from podium.dialects.volcano.job_names import JOB_NAME, JOB_QUEUE, JOBS
+from podium.dialects.volcano.job.names import JOB_NAME, JOB_QUEUE, JOBS
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUE_NAME, QUEUES
 from podium.errors import UsageError
 from podium.kube.admission import Facet, having
@@ -48,8 +48,8 @@ async def job_and_events(client: Client, namespace: str, name: str) -> tuple[Doc
         client.get(JOBS, namespace, name), client.list(EVENTS, namespace, field_selector=about)
     )
     uid = job["metadata"]["uid"]
-    told = [event for event in events if event["involvedObject"].get("uid", uid) == uid]
-    return job, sorted(told, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""))
+    reported = [event for event in events if event["involvedObject"].get("uid", uid) == uid]
+    return job, sorted(reported, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""))
 
 
 async def give_order(client: Client, resource: Resource, namespace: str, name: str, action: str) -> None:

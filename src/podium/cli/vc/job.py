@@ -67,7 +67,7 @@ def run(target: Target, namespace: str, filename: Path | None, **wish: Any) -> N
 
 
 def run_job(target: Target, namespace: str, document: dict[str, Any]) -> None:
-    from podium.dialects.volcano.job_names import JOBS
+    from podium.dialects.volcano.job.names import JOBS
 
     made = target.ask(lambda client: client.create(JOBS, namespace, document, strict=True))
     click.echo(f"run job {made['metadata']['name']} successfully")
@@ -138,7 +138,7 @@ def resume(target: Target, name: str, namespace: str) -> None:
 
 def order_job(target: Target, namespace: str, name: str, action: str, word: str) -> None:
     from podium.cli.vc import calls
-    from podium.dialects.volcano.job_names import JOBS
+    from podium.dialects.volcano.job.names import JOBS
 
     needed(name, "job")
     target.ask(lambda client: calls.give_order(client, JOBS, namespace, name, action))
@@ -155,7 +155,7 @@ def delete(target: Target, name: str, namespace: str) -> None:
 
 
 def delete_job(target: Target, namespace: str, name: str, word: str) -> None:
-    from podium.dialects.volcano.job_names import JOBS
+    from podium.dialects.volcano.job.names import JOBS
 
     needed(name, "job")
     target.ask(lambda client: client.delete(JOBS, namespace, name, propagation="Background"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job.names import JOBS
 from podium.dialects.volcano.names import COMMANDS, QUEUES
 from podium.errors import UsageError
 from podium.kube.conditions import owner_reference

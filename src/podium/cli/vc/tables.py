@@ -89,13 +89,13 @@ def queue_table(
     rows = []
     for queue in queues:
         name, spec, status = queue["metadata"]["name"], queue.get("spec", {}), queue.get("status", {})
-        told = {
+        reported = {
             "Name": name,
             "Weight": str(spec.get("weight", 0)),
             "State": status.get("state", ""),
             "Parent": spec.get("parent", ""),
         }
-        rows.append([told[column] if column in told else str(counts[name, column]) for column in columns])
+        rows.append([reported[column] if column in reported else str(counts[name, column]) for column in columns])
     return _table(columns, rows, [_QUEUE_NAME_WIDTH, *[_QUEUE_WIDTH] * (len(columns) - 1)])
 
 

@@ -22,17 +22,17 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 
-from podium.core import quorum
-from podium.core.action import Action
 from podium.core.actions.by_group import fill_by_group
 from podium.core.actions.common import KEEP_ANSWERS
-from podium.core.actions.hopeless import Hopeless
-from podium.core.actions.line import Line
-from podium.core.decisions import GangPhase
-from podium.core.diagnosis import diagnose, gang_refusal, overuse, queue_refusal
-from podium.core.model import Gang, Mode, Phase, Queue, State, Task
-from podium.core.session import Session
-from podium.core.statement import Statement
+from podium.core.actions.gang_queue import GangQueue
+from podium.core.actions.unschedulable_cache import UnschedulableCache
+from podium.core.framework.action import Action
+from podium.core.framework.diagnosis import diagnose, gang_refusal, overuse, queue_refusal
+from podium.core.framework.session import Session
+from podium.core.framework.statement import Statement
+from podium.core.model import quorum
+from podium.core.model.decisions import GangPhase
+from podium.core.model.model import Gang, Mode, Phase, Queue, State, Task
 from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, QUEUE_BLOCKED, Refusal, both, refuse
 
 
@@ -64,35 +64,35 @@ class Allocate(Action):
     def run(self, session: Session) -> Iterator[None]:
         session.keep_answers = session.arguments(self.name).flag(KEEP_ANSWERS.name)
         admitted = {gang.id: gang for gang in self._admitted(session)}
-        line = Line(session, admitted.values(), by_namespace=session.asks("namespace_order"))
+        gang_queue = GangQueue(session, admitted.values(), by_namespace=session.asks("namespace_order"))
         waiting: dict[str, deque[Task]] = {}
-        hopeless = Hopeless(session)
+        unschedulable = UnschedulableCache(session)
         tried: set[str] = set()  # with another one that it starts with
-        while (queue := line.next_queue()) is not None:
+        while (queue := gang_queue.next_queue()) is not None:
             if session.overused(queue):
                 why = overuse(session, queue)
-                for gang in line.drop_queue(queue):
+                for gang in gang_queue.drop_queue(queue):
                     session.refuse(gang, why(_placeable(gang)))
                 continue
-            gang = line.pop(queue)
+            gang = gang_queue.pop(queue)
             if gang.id in tried:
                 tried.discard(gang.id)
                 continue
             alone = gang.mode is Mode.STRICT and not gang.together and not gang.counts[State.RESERVED]
-            refusal = hopeless.refusal(gang) if alone else None
+            refusal = unschedulable.refusal(gang) if alone else None
             if refusal is not None:
                 outcome = Outcome.NOTHING
                 session.refuse(gang, refusal)
             else:
                 unit = [each for each in quorum.component(gang, session.cluster.gangs.get) if each.id in admitted]
-                work = partial(self._allocate, session, unit, waiting, hopeless)
+                work = partial(self._allocate, session, unit, waiting, unschedulable)
                 outcome = session.attempt(gang, work, Outcome.NOTHING)
                 if outcome is not Outcome.KEPT:
                     tried.update(each.id for each in unit if each is not gang)
             if outcome is Outcome.KEPT and waiting[gang.id]:
-                line.push(gang)
+                gang_queue.push(gang)
             elif outcome is Outcome.NOTHING and queue.fifo and not quorum.started(gang):
-                for later in line.drop_queue(queue):
+                for later in gang_queue.drop_queue(queue):
                     session.refuse(later, refuse(QUEUE_BLOCKED, queue=queue.name, gang=gang.name))
             yield
 
@@ -114,23 +114,27 @@ class Allocate(Action):
                 yield gang
 
     def _allocate(
-        self, session: Session, unit: Sequence[Gang], waiting: dict[str, deque[Task]], hopeless: Hopeless
+        self,
+        session: Session,
+        unit: Sequence[Gang],
+        waiting: dict[str, deque[Task]],
+        unschedulable: UnschedulableCache,
     ) -> Outcome:
         """Tries one gang, or all that start together."""
         before = unit[0].ready + unit[0].waiting
         tries = [self._try(session, gang, waiting) for gang in unit]
         lonely = any(_lonely(session, gang, unit) for gang in unit)
         if not lonely and all(session.ready(gang) for gang in unit):
-            return self._keep(session, tries, hopeless)
+            return self._keep(session, tries, unschedulable)
         if not lonely and all(session.pipelined(each.gang) and not each.statement.empty for each in tries):
-            session.held.extend(each.statement for each in tries)
+            session.held_back.extend(each.statement for each in tries)
             return Outcome.HELD
         outcome = Outcome.NOTHING
         for each in reversed(tries):
             if self._reserve(session, each):
                 outcome = Outcome.HELD
         if len(tries) == 1 and tries[0].refusal is not None and outcome is Outcome.NOTHING:
-            hopeless.learn(unit[0], tries[0].placed - before, tries[0].refusal)
+            unschedulable.learn(unit[0], tries[0].placed - before, tries[0].refusal)
         for each in tries:
             refusal = each.refusal or _why_not(session, each.gang, unit)
             if refusal is not None:
@@ -150,7 +154,7 @@ class Allocate(Action):
             refusal = fill(tasks, partial(session.shortfall, gang), partial(session.ready, gang))
         return Attempt(gang, statement, refusal)
 
-    def _keep(self, session: Session, tries: Sequence[Attempt], hopeless: Hopeless) -> Outcome:
+    def _keep(self, session: Session, tries: Sequence[Attempt], unschedulable: UnschedulableCache) -> Outcome:
         """All are ready: they get what they found, and what was reserved for them."""
         outcome = Outcome.NOTHING
         for each in tries:
@@ -160,7 +164,7 @@ class Allocate(Action):
                 outcome = Outcome.KEPT
             elif each.refusal is not None:
                 session.refuse(each.gang, each.refusal)
-                hopeless.learn(each.gang, 0, each.refusal)
+                unschedulable.learn(each.gang, 0, each.refusal)
             each.statement.commit(gangs=len(tries))
         return outcome
 
@@ -288,7 +292,12 @@ def _equal_tasks(session: Session, tasks: deque[Task], count: int) -> list[Task]
         return [first]
     batch: list[Task] = []
     for task in tasks:
-        if len(batch) == count or task.role != first.role or task.nominated >= 0 or not session.alike(first, task):
+        if (
+            len(batch) == count
+            or task.role != first.role
+            or task.nominated >= 0
+            or not session.same_signature(first, task)
+        ):
             break
         batch.append(task)
     return batch or [first]
@@ -296,6 +305,6 @@ def _equal_tasks(session: Session, tasks: deque[Task], count: int) -> list[Task]
 
 def _drop_like(session: Session, tasks: deque[Task], failed: Task) -> None:
     """What is like a task that found no place will find none either in this turn."""
-    kept = [task for task in tasks if not session.alike(failed, task)]
+    kept = [task for task in tasks if not session.same_signature(failed, task)]
     tasks.clear()
     tasks.extend(kept)

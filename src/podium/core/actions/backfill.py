@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from podium.core.action import Action
 from podium.core.actions.common import KEEP_ANSWERS
-from podium.core.diagnosis import diagnose
-from podium.core.model import Gang, Phase, State
-from podium.core.session import Session
+from podium.core.framework.action import Action
+from podium.core.framework.diagnosis import diagnose
+from podium.core.framework.session import Session
+from podium.core.model.model import Gang, Phase, State
 
 
 class Backfill(Action):

@@ -20,13 +20,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core import quorum
 from podium.core.actions.common import WHOLE_BUNDLES
-from podium.core.actions.victims import Eligible, Prey
-from podium.core.arguments import Arguments
-from podium.core.model import HOLDING, Gang, State, Task
-from podium.core.session import Session
-from podium.core.statement import Statement
+from podium.core.actions.victims import Eligible, VictimIndex
+from podium.core.framework.arguments import Arguments
+from podium.core.framework.session import Session
+from podium.core.framework.statement import Statement
+from podium.core.model import quorum
+from podium.core.model.model import HOLDING, Gang, State, Task
 
 Amounts = NDArray[np.float64]
 Agree = Callable[[Task, Sequence[Task], bool], list[Task]]  # the last: whole gangs, no parts of them
@@ -67,8 +67,8 @@ def displace(
         return False
     statement.rollback()
     need = _sum(session, wanted[:missing])
-    prey, whole = Prey(session, eligible, arguments), arguments.flag(WHOLE_BUNDLES.name)
-    bundles = _bundles(session, wanted[0], prey, agree, need, whole=whole)
+    victim_index, whole = VictimIndex(session, eligible, arguments), arguments.flag(WHOLE_BUNDLES.name)
+    bundles = _bundles(session, wanted[0], victim_index, agree, need, whole=whole)
     if not _could_fit(session, need - _sum(session, (task for each in bundles for task in each.tasks))):
         return False
     chosen: list[Bundle] = []
@@ -140,10 +140,10 @@ def _evict(statement: Statement, bundles: Iterable[Bundle], why: str) -> None:
 
 
 def _bundles(
-    session: Session, preemptor: Task, prey: Prey, agree: Agree, need: Amounts, *, whole: bool
+    session: Session, preemptor: Task, victim_index: VictimIndex, agree: Agree, need: Amounts, *, whole: bool
 ) -> list[Bundle]:
     by_gang: dict[str, list[Task]] = {}
-    for tasks in prey.by_row.values():
+    for tasks in victim_index.by_row.values():
         for task in tasks:
             by_gang.setdefault(task.gang.id, []).append(task)
     found = []

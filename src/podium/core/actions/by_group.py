@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from podium.core.model import Gang, SubGroupPolicy, Task
-from podium.core.session import Session
-from podium.core.statement import Statement
-from podium.core.subgroups import SubGroup
+from podium.core.framework.session import Session
+from podium.core.framework.statement import Statement
+from podium.core.model.model import Gang, SubGroupPolicy, Task
+from podium.core.model.subgroups import SubGroup
 from podium.reasons import Refusal, both
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.core.arguments import Argument
+from podium.core.framework.arguments import Argument
 
 KEEP_ANSWERS = Argument(
     "predicateErrorCacheEnable", True, "a task like one that found no place is not tried again in the same turn"

@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import msgspec
 
-from podium.core.actions.victims import Filter, Prey, fits, take_free
-from podium.core.arguments import Argument, Arguments
-from podium.core.model import Task
-from podium.core.session import Session
-from podium.core.statement import Statement
+from podium.core.actions.victims import Filter, VictimIndex, fits, take_free
+from podium.core.framework.arguments import Argument, Arguments
+from podium.core.framework.session import Session
+from podium.core.framework.statement import Statement
+from podium.core.model.model import Task
 
 
 class Search(msgspec.Struct, frozen=True):
@@ -48,7 +48,13 @@ class Search(msgspec.Struct, frozen=True):
 
 
 def make_room_by_dry_run(
-    session: Session, statement: Statement, task: Task, prey: Prey, agree: Filter, why: str, search: Search
+    session: Session,
+    statement: Statement,
+    task: Task,
+    victim_index: VictimIndex,
+    agree: Filter,
+    why: str,
+    search: Search,
 ) -> bool:
     """Evicts what is needed for one task where least is lost, and promises it the place."""
     if take_free(session, statement, task):
@@ -59,8 +65,8 @@ def make_room_by_dry_run(
     ranks = session.cluster.nodes.order()
     found: list[tuple[tuple[float, ...], int, list[Task]]] = []
     wanted = search.count(len(session.cluster.nodes))
-    for row in prey.rows(task):
-        victims = prey.of(task, row, agree)
+    for row in victim_index.rows(task):
+        victims = victim_index.of(task, row, agree)
         needed = _needed_for_room(session, task, row, victims) if by_sums else []
         if needed is not None and not needed:
             needed = _needed(session, task, row, victims)
@@ -77,10 +83,10 @@ def make_room_by_dry_run(
             statement.evict(victim, why)
         if fits(session, task, row):
             statement.pipeline(task, row)
-            prey.recount(row)
+            victim_index.recount(row)
             return True
         statement.rollback(mark)
-        needed = None if row in tried else _needed(session, task, row, prey.of(task, row, agree))
+        needed = None if row in tried else _needed(session, task, row, victim_index.of(task, row, agree))
         tried.add(row)
         if needed:
             heapq.heappush(found, ((*_loss(session, needed), loss[-1]), row, needed))

@@ -7,13 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from podium.core.action import Action
-from podium.core.actions.line import Line
-from podium.core.arguments import Argument
-from podium.core.decisions import GangPhase
-from podium.core.model import Gang, Phase
-from podium.core.session import Session
-from podium.core.shares import called, minimum_of
+from podium.core.actions.gang_queue import GangQueue
+from podium.core.framework.action import Action
+from podium.core.framework.arguments import Argument
+from podium.core.framework.session import Session
+from podium.core.framework.shares import called, minimum_of
+from podium.core.model.decisions import GangPhase
+from podium.core.model.model import Gang, Phase
 from podium.numbers import Bound, QueueUse
 from podium.reasons import NOT_ADMITTED, QUEUE_BLOCKED, QUEUE_CLOSED, QUEUE_STOPPED, Refusal, refuse
 
@@ -34,12 +34,12 @@ class Enqueue(Action):
     )
 
     def run(self, session: Session) -> Iterator[None]:
-        line = Line(session, (gang for gang in session.own if gang.phase is Phase.PENDING))
-        while (queue := line.next_queue()) is not None:
-            gang = line.pop(queue)
+        gang_queue = GangQueue(session, (gang for gang in session.own if gang.phase is Phase.PENDING))
+        while (queue := gang_queue.next_queue()) is not None:
+            gang = gang_queue.pop(queue)
             admitted = session.attempt(gang, partial(self._admit, session, gang), False)
             if not admitted and queue.fifo:
-                for later in line.drop_queue(queue):
+                for later in gang_queue.drop_queue(queue):
                     session.refuse(later, refuse(QUEUE_BLOCKED, queue=queue.name, gang=gang.name))
             yield
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
-from podium.core.action import Action
 from podium.core.actions.bundles import displace
 from podium.core.actions.common import MAX_DOMAINS, MIN_RUNTIME, WHOLE_BUNDLES
-from podium.core.actions.line import Line
+from podium.core.actions.gang_queue import GangQueue
 from podium.core.actions.victims import Eligible
-from podium.core.model import HOLDING, Gang, Phase, Queue, Task
-from podium.core.session import Session
+from podium.core.framework.action import Action
+from podium.core.framework.session import Session
+from podium.core.model.model import HOLDING, Gang, Phase, Queue, Task
 
 
 class GangPreempt(Action):
@@ -47,12 +47,12 @@ class GangReclaim(Action):
     ARGUMENTS = (WHOLE_BUNDLES, MAX_DOMAINS, MIN_RUNTIME)
 
     def run(self, session: Session) -> Iterator[None]:
-        line = Line(session, _starving(session))
-        while (queue := line.next_queue()) is not None:
+        gang_queue = GangQueue(session, _starving(session))
+        while (queue := gang_queue.next_queue()) is not None:
             if session.overused(queue):
-                line.drop_queue(queue)
+                gang_queue.drop_queue(queue)
             else:
-                gang = line.pop(queue)
+                gang = gang_queue.pop(queue)
                 session.attempt(gang, partial(self._reclaim, session, queue, gang), None)
                 yield
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from podium.core.action import Action
 from podium.core.actions.common import KEEP_ANSWERS, MIN_RUNTIME
 from podium.core.actions.dry_run import Search, make_room_by_dry_run
-from podium.core.actions.victims import InVain, Prey, make_room
-from podium.core.arguments import Argument
-from podium.core.model import Gang, Phase, State, Task
-from podium.core.session import Session
-from podium.core.statement import Statement
+from podium.core.actions.victims import FailedAttempts, VictimIndex, make_room
+from podium.core.framework.action import Action
+from podium.core.framework.arguments import Argument
+from podium.core.framework.session import Session
+from podium.core.framework.statement import Statement
+from podium.core.model.model import Gang, Phase, State, Task
 
 
 class Preempt(Action):
@@ -56,19 +56,21 @@ class Preempt(Action):
         preemptors = _preemptors(session, gang)
         if not preemptors:
             return
-        prey = Prey(
+        victim_index = VictimIndex(
             session,
             lambda victim: victim.gang.queue == gang.queue and victim.gang is not gang,
             self._arguments,
         )
         statement = session.statement()
         why = f"preempted for {gang.namespace}/{gang.name}"
-        in_vain = InVain(session, statement)
+        failed_attempts = FailedAttempts(session, statement)
         for task in preemptors:
             if not session.starving(gang):
                 break
-            if not in_vain.covers(task) and not self._make_room(session, statement, task, prey, why):
-                in_vain.note(task)
+            if not failed_attempts.covers(task) and not self._make_room(
+                session, statement, task, victim_index, why
+            ):
+                failed_attempts.note(task)
         if statement.evicts and session.pipelined(gang):
             statement.commit()
         else:
@@ -78,10 +80,12 @@ class Preempt(Action):
         preemptors = _preemptors(session, gang)
         if not preemptors:
             return
-        prey = Prey(session, lambda victim: victim.gang is gang, self._arguments)
+        victim_index = VictimIndex(session, lambda victim: victim.gang is gang, self._arguments)
         for task in preemptors:
             statement = session.statement()
-            done = self._make_room(session, statement, task, prey, f"preempted for {task.namespace}/{task.name}")
+            done = self._make_room(
+                session, statement, task, victim_index, f"preempted for {task.namespace}/{task.name}"
+            )
             if not done:
                 return
             if statement.evicts:
@@ -89,11 +93,13 @@ class Preempt(Action):
             else:
                 statement.rollback()
 
-    def _make_room(self, session: Session, statement: Statement, task: Task, prey: Prey, why: str) -> bool:
+    def _make_room(
+        self, session: Session, statement: Statement, task: Task, victim_index: VictimIndex, why: str
+    ) -> bool:
         if self._arguments.flag("enableTopologyAwarePreemption"):
             search = Search.of(self._arguments)
-            return make_room_by_dry_run(session, statement, task, prey, session.preemptable, why, search)
-        return make_room(session, statement, task, prey, session.preemptable, why)
+            return make_room_by_dry_run(session, statement, task, victim_index, session.preemptable, why, search)
+        return make_room(session, statement, task, victim_index, session.preemptable, why)
 
 
 def _preemptors(session: Session, gang: Gang) -> list[Task]:

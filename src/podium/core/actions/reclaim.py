@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from podium.core.action import Action
 from podium.core.actions.common import KEEP_ANSWERS, MIN_RUNTIME
-from podium.core.actions.line import Line
-from podium.core.actions.victims import InVain, Prey, make_room
-from podium.core.model import Gang, Phase, Queue, State, Task
-from podium.core.session import Session
+from podium.core.actions.gang_queue import GangQueue
+from podium.core.actions.victims import FailedAttempts, VictimIndex, make_room
+from podium.core.framework.action import Action
+from podium.core.framework.session import Session
+from podium.core.model.model import Gang, Phase, Queue, State, Task
 
 
 class Reclaim(Action):
@@ -26,12 +26,12 @@ class Reclaim(Action):
             for gang in session.own
             if gang.phase is not Phase.PENDING and session.invalid(gang) is None and session.starving(gang)
         )
-        line = Line(session, starving)
-        while (queue := line.next_queue()) is not None:
+        gang_queue = GangQueue(session, starving)
+        while (queue := gang_queue.next_queue()) is not None:
             if session.overused(queue):
-                line.drop_queue(queue)
+                gang_queue.drop_queue(queue)
                 continue
-            gang = line.pop(queue)
+            gang = gang_queue.pop(queue)
             session.attempt(gang, partial(self._reclaim, session, queue, gang), None)
             yield
 
@@ -41,9 +41,9 @@ class Reclaim(Action):
             lent = owner is not None and owner.id != queue.id and owner.reclaimable
             return lent and victim.state is State.RUNNING
 
-        prey = Prey(session, eligible, session.arguments(self.name))
+        victim_index = VictimIndex(session, eligible, session.arguments(self.name))
         statement = session.statement()
-        in_vain = InVain(session, statement)
+        failed_attempts = FailedAttempts(session, statement)
         why = f"reclaimed by queue {queue.name}"
         waiting = [
             task
@@ -53,10 +53,10 @@ class Reclaim(Action):
         for task in session.sorted_tasks(waiting):
             if not session.starving(gang):
                 break
-            if in_vain.covers(task) or not session.preemptive(queue, task):
+            if failed_attempts.covers(task) or not session.preemptive(queue, task):
                 continue
-            if not make_room(session, statement, task, prey, session.reclaimable, why):
-                in_vain.note(task)
+            if not make_room(session, statement, task, victim_index, session.reclaimable, why):
+                failed_attempts.note(task)
         if statement.evicts and session.pipelined(gang):
             statement.commit()
         else:

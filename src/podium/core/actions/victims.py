@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.core.actions.common import MIN_RUNTIME
-from podium.core.arguments import Arguments
-from podium.core.durations import duration
-from podium.core.model import Gang, State, Task
-from podium.core.session import Session
-from podium.core.statement import Statement
+from podium.core.framework.arguments import Arguments
+from podium.core.framework.session import Session
+from podium.core.framework.statement import Statement
+from podium.core.model.durations import duration
+from podium.core.model.model import Gang, State, Task
 
 Eligible = Callable[[Task], bool]
 Filter = Callable[[Task, Sequence[Task]], list[Task]]
@@ -29,7 +29,7 @@ Filter = Callable[[Task, Sequence[Task]], list[Task]]
 _EVICTABLE = frozenset({State.BOUND, State.RUNNING})
 
 
-class Prey:
+class VictimIndex:
     """Who may have to go for a gang, by row, and what each row would gain if all of them went."""
 
     def __init__(self, session: Session, eligible: Eligible, arguments: Arguments) -> None:
@@ -97,7 +97,7 @@ class Prey:
         return True
 
 
-class InVain:
+class FailedAttempts:
     """Tasks for which nothing could be done: equal ones need not try as long as nothing has changed."""
 
     def __init__(self, session: Session, statement: Statement) -> None:
@@ -112,26 +112,28 @@ class InVain:
         if self._last is None or not self._session.keep_answers:
             return False
         failed, mark = self._last
-        return mark == self._statement.checkpoint() and self._session.alike(failed, task)
+        return mark == self._statement.checkpoint() and self._session.same_signature(failed, task)
 
 
-def make_room(session: Session, statement: Statement, task: Task, prey: Prey, agree: Filter, why: str) -> bool:
+def make_room(
+    session: Session, statement: Statement, task: Task, victim_index: VictimIndex, agree: Filter, why: str
+) -> bool:
     """Evicts what is needed for one task on the best node where that works, and promises it the place.
 
     The limits of the queue are looked at after each eviction: what leaves may be what filled it, or one above it.
     """
     if take_free(session, statement, task):
         return True
-    for row in prey.rows(task):
-        victims = prey.of(task, row, agree)
-        if not victims or not prey.suffices(task, row, victims):
+    for row in victim_index.rows(task):
+        victims = victim_index.of(task, row, agree)
+        if not victims or not victim_index.suffices(task, row, victims):
             continue
         mark = statement.checkpoint()
         for victim in victims:
             statement.evict(victim, why)
             if fits(session, task, row):
                 statement.pipeline(task, row)
-                prey.recount(row)
+                victim_index.recount(row)
                 return True
         statement.rollback(mark)
     return False

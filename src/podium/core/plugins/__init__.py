@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.core.plugin import Plugin
+from podium.core.framework.plugin import Plugin
 from podium.core.plugins.binpack import Binpack
 from podium.core.plugins.capacity import Capacity
 from podium.core.plugins.conformance import Conformance

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.core.model import TaskClass
-from podium.core.plugin import MAX_NODE_SCORE, Argument, Arguments, Plugin, Scores
-from podium.core.rows import Rows
-from podium.core.session import Session
+from podium.core.framework.plugin import MAX_NODE_SCORE, Argument, Arguments, Plugin, Scores
+from podium.core.framework.session import Session
+from podium.core.model.model import TaskClass
+from podium.core.placement.rows import Rows
 
 
 class Binpack(Plugin):

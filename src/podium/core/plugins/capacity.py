@@ -17,13 +17,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from podium.core.model import Gang, Queue, Task, TaskClass
-from podium.core.plugin import Argument, Arguments, Placed, Plugin, Vote
-from podium.core.plugins.queue_tree import QueueTree
-from podium.core.plugins.quotas import flat_quotas, tree_quotas
-from podium.core.resources import PODS
-from podium.core.session import Session
-from podium.core.shares import (
+from podium.core.framework.plugin import Argument, Arguments, Placed, Plugin, Vote
+from podium.core.framework.session import Session
+from podium.core.framework.shares import (
     TOLERANCE,
     Admissions,
     Amounts,
@@ -35,6 +31,10 @@ from podium.core.shares import (
     over,
     over_limit,
 )
+from podium.core.model.model import Gang, Queue, Task, TaskClass
+from podium.core.model.resources import PODS
+from podium.core.plugins.queue_tree import QueueTree
+from podium.core.plugins.quotas import flat_quotas, tree_quotas
 from podium.reasons import NOT_LEAF, QUEUE_CLOSED, Refusal, refuse
 
 _NO_DRA = "pods with resourceClaims are refused: devices are asked for by resource name"
@@ -62,7 +62,7 @@ class Capacity(Plugin):
         self._tree = QueueTree(session.queues) if self.hierarchy else None
         self._quotas = tree_quotas(session, self._tree) if self._tree is not None else flat_quotas(session)
         self._limits = {id: quota.limit for id, quota in self._quotas.items()}
-        self._ledger = Ledger(session, self._tree.lines if self._tree is not None else None)
+        self._ledger = Ledger(session, self._tree.to_root if self._tree is not None else None)
         self._admissions = Admissions(session, self._ledger)
 
     def on_allocate(self, placed: Placed) -> None:
@@ -95,20 +95,20 @@ class Capacity(Plugin):
         if closed is not None:
             return closed
         request = task.cls.request
-        for id in self._ledger.lines[queue.id]:
-            held, limit = self._ledger.queues[id], self._limits[id]
-            column = over(request, held, limit)
+        for id in self._ledger.ancestors[queue.id]:
+            allocated, limit = self._ledger.queues[id], self._limits[id]
+            column = over(request, allocated, limit)
             if column is not None:
                 most, whole = float(limit[column]), float(self._ledger.total[column])
                 kind = binding(most, float(capability_of(self._session, self._queue(id))[column]), whole)
-                need, holds = request.amount(column), float(held[column])
+                need, holds = request.amount(column), float(allocated[column])
                 return over_limit(self._queue(id), self._names[column], need, holds, most, kind)
         return None
 
     def headroom(self, queue: Queue, cls: TaskClass, count: int) -> int:
         if self._closed(queue) is not None:
             return 0
-        for id in self._ledger.lines[queue.id]:
+        for id in self._ledger.ancestors[queue.id]:
             count = how_many(cls.request, self._ledger.queues[id], self._limits[id], count)
         return count
 
@@ -166,9 +166,9 @@ class Capacity(Plugin):
         return any(self._below_share(id, task) for id in (queue.id, *self._ancestors(queue.id)))
 
     def _below_share(self, id: str, task: Task) -> bool:
-        held, deserved = self._ledger.queues[id], self._quotas[id].deserved
+        allocated, deserved = self._ledger.queues[id], self._quotas[id].deserved
         return any(
-            held[column] + amount <= deserved[column] + TOLERANCE
+            allocated[column] + amount <= deserved[column] + TOLERANCE
             for column, amount in task.cls.request.pairs
             if column != PODS and column < self._ledger.width
         )
@@ -194,17 +194,17 @@ class Capacity(Plugin):
                 victims.append(task)
         return victims
 
-    def _spares(self, id: str, held: Amounts, taken: Amounts) -> bool:
+    def _spares(self, id: str, allocated: Amounts, taken: Amounts) -> bool:
         """Whether a queue that holds so much can be without a task."""
         quota = self._quotas[id]
-        if np.any(quota.guarantee > held - taken + TOLERANCE):
+        if np.any(quota.guarantee > allocated - taken + TOLERANCE):
             return False
         asked = taken > 0
         if not np.any(asked & (quota.deserved > 0)):
             return True  # nothing of what the task holds is the queue's by right
         asked &= quota.named
         asked[PODS] = False
-        return bool(np.any(held[asked] > quota.deserved[asked] + TOLERANCE))
+        return bool(np.any(allocated[asked] > quota.deserved[asked] + TOLERANCE))
 
     def _nothing_by_right(self, reclaimer: Task, victim: Task) -> bool:
         """Relatives of whom neither deserves anything of what it is about: there is nothing to give back.

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.core.model import Gang, Queue, Task
-from podium.core.plugin import Placed, Plugin
+from podium.core.framework.plugin import Placed, Plugin
+from podium.core.framework.session import Session
+from podium.core.framework.shares import Amounts, Ledger, dominant
+from podium.core.model.model import Gang, Queue, Task
 from podium.core.plugins.fair_tree import FairTree
-from podium.core.session import Session
-from podium.core.shares import Amounts, Ledger, dominant
 
 _SAME = 1e-6
 
@@ -39,7 +39,7 @@ class Drf(Plugin):
         self._shares: dict[str, float] = {}
         self._by_namespace = session.asks("namespace_order", self)
         self._namespaces = {
-            name: self._ledger.vector(held) for name, held in session.cluster.accounts.namespaces.items()
+            name: self._ledger.vector(allocated) for name, allocated in session.cluster.accounts.namespaces.items()
         }
         self._tree = FairTree(session, self._ledger) if self.hierarchy else None
 
@@ -66,7 +66,7 @@ class Drf(Plugin):
     def job_key(self, gang: Gang) -> float:
         share = self._shares.get(gang.id)
         if share is None:
-            share = self._shares[gang.id] = dominant(self._ledger.held(gang.id), self._ledger.total)
+            share = self._shares[gang.id] = dominant(self._ledger.allocated(gang.id), self._ledger.total)
         return share
 
     def queue_order(self, left: Queue, right: Queue) -> float:
@@ -75,26 +75,26 @@ class Drf(Plugin):
     def namespace_order(self, left: str, right: str) -> float:
         return self._weighted(left, self._namespaces[left]) - self._weighted(right, self._namespaces[right])
 
-    def _weighted(self, namespace: str, held: Amounts) -> float:
+    def _weighted(self, namespace: str, allocated: Amounts) -> float:
         weight = max(1, self._session.cluster.namespace_weights.get(namespace, 1))
-        return dominant(held, self._ledger.total) / weight
+        return dominant(allocated, self._ledger.total) / weight
 
     def namespace_shares(self) -> dict[str, float]:
         """What each namespace held at the end of the turn, before weights: for metrics."""
-        return {name: dominant(held, self._ledger.total) for name, held in self._namespaces.items()}
+        return {name: dominant(allocated, self._ledger.total) for name, allocated in self._namespaces.items()}
 
     # --- victims -----------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
         ledger = self._ledger
         wanted = ledger.of(preemptor.cls)
-        mine = dominant(ledger.held(preemptor.gang.id) + wanted, ledger.total)
+        mine = dominant(ledger.allocated(preemptor.gang.id) + wanted, ledger.total)
         left: dict[str, Amounts] = {}
         namespaces = dict(self._namespaces)
         victims = []
         for task in candidates:
             given = ledger.of(task.cls)
-            left[task.gang.id] = left.get(task.gang.id, ledger.held(task.gang.id)) - given
+            left[task.gang.id] = left.get(task.gang.id, ledger.allocated(task.gang.id)) - given
             difference = mine - dominant(left[task.gang.id], ledger.total)
             if self._by_namespace and task.gang.namespace != preemptor.gang.namespace:
                 # Namespaces are compared first; gangs decide between namespaces that are equal.

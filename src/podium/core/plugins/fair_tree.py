@@ -22,9 +22,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core.model import FINISHED, Gang, PathStep, Queue
-from podium.core.session import Session
-from podium.core.shares import Amounts, Ledger, dominant
+from podium.core.framework.session import Session
+from podium.core.framework.shares import Amounts, Ledger, dominant
+from podium.core.model.model import FINISHED, Gang, PathStep, Queue
 
 _SAME = 1e-9
 
@@ -45,31 +45,31 @@ class _Branch:
     def make_tables(self, width: int) -> None:
         """Gangs first, then branches."""
         count = len(self.gangs) + len(self.branches)
-        self.held: Amounts = np.zeros((count, width))
+        self.allocated: Amounts = np.zeros((count, width))
         self.asked: Amounts = np.zeros((len(self.gangs), width))
         self.shares: Amounts = np.zeros(count)
         self.full: NDArray[np.bool_] = np.zeros(count, dtype=bool)
-        for row, (held, asked) in enumerate(self.gangs):
-            self.held[row], self.asked[row] = held, asked
+        for row, (allocated, asked) in enumerate(self.gangs):
+            self.allocated[row], self.asked[row] = allocated, asked
         for row, branch in enumerate(self.branches.values(), start=len(self.gangs)):
             branch.row = row
             branch.make_tables(width)
 
     def settle(self, total: Amounts, used_up: NDArray[np.bool_]) -> None:
         """Takes in what the children hold now, and tells the parent."""
-        held, asked = self.held[: len(self.asked)], self.asked
-        parts = np.where(total > 0, held / np.where(total > 0, total, 1), held > 0)
+        allocated, asked = self.allocated[: len(self.asked)], self.asked
+        parts = np.where(total > 0, allocated / np.where(total > 0, total, 1), allocated > 0)
         self.shares[: len(asked)] = parts.max(axis=1, initial=0.0)
-        enough = (held > 0) & (asked > 0) & (held >= asked)
+        enough = (allocated > 0) & (asked > 0) & (allocated >= asked)
         self.full[: len(asked)] = (enough | (used_up & (asked > 0))).any(axis=1)
         growing = (self.shares > 0) & ~self.full
         smallest = self.shares[growing].min(initial=1.0)
         factors = np.where(growing, smallest / np.where(growing, self.shares, 1), self.full)
-        together: Amounts = factors @ self.held
+        together: Amounts = factors @ self.allocated
         self.share = dominant(together, total)
         self.saturated = bool(self.full.all())
         if self.parent is not None:
-            self.parent.held[self.row] = together
+            self.parent.allocated[self.row] = together
             self.parent.shares[self.row] = self.share
             self.parent.full[self.row] = self.saturated
 
@@ -79,7 +79,7 @@ class FairTree:
 
     def __init__(self, session: Session, ledger: Ledger) -> None:
         self._total = ledger.total
-        self._used = sum((ledger.held(gang.id) for gang in session.gangs), np.zeros(ledger.width))
+        self._used = sum((ledger.allocated(gang.id) for gang in session.gangs), np.zeros(ledger.width))
         self._root = _Branch(1.0, None)
         self._paths = {id: self._path(queue) for id, queue in sorted(session.queues.items())}
         self._places: dict[str, tuple[_Branch, int]] = {}
@@ -106,14 +106,14 @@ class FairTree:
         if np.any(asked > 0):
             branch = self._paths[gang.queue][-1]
             self._places[gang.id] = (branch, len(branch.gangs))
-            branch.gangs.append((ledger.held(gang.id), asked))
+            branch.gangs.append((ledger.allocated(gang.id), asked))
 
     def move(self, gang: Gang, amount: Amounts) -> None:
         """A gang holds so much more, or less."""
         self._used = self._used + amount
         if gang.id in self._places:
             branch, row = self._places[gang.id]
-            branch.held[row] += amount
+            branch.allocated[row] += amount
             self._changed.add(branch)
 
     def compare(self, left: str, right: str) -> float:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.core.fragmentation import Amounts, Target, target_of
-from podium.core.plugin import MAX_NODE_SCORE, Argument
+from podium.core.cluster.fragmentation import Amounts, Target, target_of
+from podium.core.framework.plugin import MAX_NODE_SCORE, Argument
+from podium.core.framework.session import Session
 from podium.core.plugins.gradient import Gradient
-from podium.core.session import Session
 
 _SCALE = 1000.0
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.core import quorum
-from podium.core.model import Gang, Task
-from podium.core.plugin import Plugin, Vote
-from podium.core.session import Session
-from podium.core.subgroups import SubGroup
+from podium.core.framework.plugin import Plugin, Vote
+from podium.core.framework.session import Session
+from podium.core.model import quorum
+from podium.core.model.model import Gang, Task
+from podium.core.model.subgroups import SubGroup
 from podium.reasons import Refusal
 
 

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.core.constraints import WHOLE
-from podium.core.fragmentation import Amounts, Target, filling_of
-from podium.core.model import TaskClass
-from podium.core.plugin import MAX_NODE_SCORE, Argument, Arguments, Scores
+from podium.core.cluster.fragmentation import Amounts, Target, filling_of
+from podium.core.framework.plugin import MAX_NODE_SCORE, Argument, Arguments, Scores
+from podium.core.framework.session import Session
+from podium.core.model.constraints import WHOLE
+from podium.core.model.model import TaskClass
+from podium.core.placement.rows import Rows
 from podium.core.plugins.gradient import Gradient
-from podium.core.rows import Rows
-from podium.core.session import Session
 
 _STEP = WHOLE / 5
 _DIGITS = 6

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.core.constraints import WHOLE
-from podium.core.devices import Index, tenancy
-from podium.core.model import TaskClass
-from podium.core.plugin import MAX_NODE_SCORE, Argument, Arguments, Plugin, Scores
-from podium.core.resources import CPU
-from podium.core.rows import Rows
-from podium.core.session import Session
+from podium.core.cluster.devices import Index, tenancy
+from podium.core.framework.plugin import MAX_NODE_SCORE, Argument, Arguments, Plugin, Scores
+from podium.core.framework.session import Session
+from podium.core.model.constraints import WHOLE
+from podium.core.model.model import TaskClass
+from podium.core.model.resources import CPU
+from podium.core.placement.rows import Rows
 
 
 class _ByDevices(Plugin):

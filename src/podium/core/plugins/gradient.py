@@ -12,14 +12,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from podium.core.constraints import WHOLE
-from podium.core.devices import Index, taken
-from podium.core.fragmentation import Amounts, Target
-from podium.core.model import Task, TaskClass
-from podium.core.plugin import Arguments, Plugin, Scores
-from podium.core.resources import CPU
-from podium.core.rows import Rows
-from podium.core.session import Session
+from podium.core.cluster.devices import Index, taken
+from podium.core.cluster.fragmentation import Amounts, Target
+from podium.core.framework.plugin import Arguments, Plugin, Scores
+from podium.core.framework.session import Session
+from podium.core.model.constraints import WHOLE
+from podium.core.model.model import Task, TaskClass
+from podium.core.model.resources import CPU
+from podium.core.placement.rows import Rows
 
 _NEVER = -np.inf
 

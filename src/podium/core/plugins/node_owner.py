@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from podium.core.model import Task
-from podium.core.plugin import Mask, Plugin
-from podium.core.properties import ABSENT
-from podium.core.session import Session
+from podium.core.cluster.properties import ABSENT
+from podium.core.framework.plugin import Mask, Plugin
+from podium.core.framework.session import Session
+from podium.core.model.model import Task
 from podium.reasons import NODE_OWNED, Refusal, refuse
 
 
@@ -23,7 +23,7 @@ class NodeOwner(Plugin):
         self._session = session
         self._properties = session.cluster.nodes.properties
 
-    def kind(self, task: Task) -> Hashable:
+    def signature(self, task: Task) -> Hashable:
         return task.gang.queue
 
     def mask(self, task: Task, session: Session) -> Mask:

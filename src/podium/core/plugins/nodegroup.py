@@ -17,11 +17,11 @@ from collections.abc import Hashable, Iterable, Iterator
 
 import numpy as np
 
-from podium.core.model import HOLDING, NodeGroups, Queue, Task
-from podium.core.plugin import Argument, Arguments, Mask, Placed, Plugin, Scores
-from podium.core.properties import ABSENT
-from podium.core.session import Session
-from podium.core.shares import called
+from podium.core.cluster.properties import ABSENT
+from podium.core.framework.plugin import Argument, Arguments, Mask, Placed, Plugin, Scores
+from podium.core.framework.session import Session
+from podium.core.framework.shares import called
+from podium.core.model.model import HOLDING, NodeGroups, Queue, Task
 from podium.reasons import NODE_GROUP, NODE_GROUP_LIMIT, Refusal, refuse
 
 _REQUIRED, _PREFERRED, _SHUNNED = 100.0, 50.0, -1.0
@@ -67,7 +67,7 @@ class NodeGroup(Plugin):
             queue = self._session.queues[queue.parent]
         return queue.groups
 
-    def kind(self, task: Task) -> Hashable:
+    def signature(self, task: Task) -> Hashable:
         return task.gang.queue
 
     def applies(self, hook: str, task: Task) -> bool:

@@ -12,15 +12,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core import affinity, spread
-from podium.core.labels import tolerates
-from podium.core.model import Task, TaskClass
-from podium.core.plugin import MAX_NODE_SCORE, Argument, Arguments, Plugin, Scores
+from podium.core.cluster.properties import TaintSet
+from podium.core.framework.plugin import MAX_NODE_SCORE, Argument, Arguments, Plugin, Scores
+from podium.core.framework.session import Session
+from podium.core.model.labels import tolerates
+from podium.core.model.model import Task, TaskClass
+from podium.core.model.resources import CPU, MEMORY
+from podium.core.placement import affinity, spread
+from podium.core.placement.rows import Rows
 from podium.core.plugins.predicates import eligible
-from podium.core.properties import Shade
-from podium.core.resources import CPU, MEMORY
-from podium.core.rows import Rows
-from podium.core.session import Session
 
 _BALANCED = ("cpu", "memory", "nvidia.com/gpu")
 _SMALL_IMAGES, _LARGE_IMAGE = 23 << 20, 1000 << 20  # below the one locality is no help, above the other no more
@@ -135,7 +135,9 @@ class NodeOrder(Plugin):
         return bool(self._spread) and bool(spread.soft(task))
 
     def _avoids_taints(self, task: Task) -> bool:
-        return bool(self._taints) and self._properties.any_shade(lambda shade: _disliked(shade, task) > 0)
+        return bool(self._taints) and self._properties.any_taint_set(
+            lambda taint_set: _disliked(taint_set, task) > 0
+        )
 
     def batch_node_order(self, task: Task, rows: NDArray[np.int64]) -> Scores:
         total: Scores = np.zeros(len(rows))
@@ -150,8 +152,8 @@ class NodeOrder(Plugin):
                 self._peers, self._properties, task, rows, lambda each: eligible(self._properties, wanted, each)
             )
         if self._avoids_taints(task):
-            counts = np.array([_disliked(shade, task) for shade in self._properties.shades])
-            disliked = counts[self._properties.shade_of[rows]]
+            counts = np.array([_disliked(taint_set, task) for taint_set in self._properties.taint_sets])
+            disliked = counts[self._properties.taint_set_of[rows]]
             worst = max(1, int(disliked.max()))
             total += self._taints * (MAX_NODE_SCORE - np.floor(MAX_NODE_SCORE * disliked / worst))
         return total
@@ -164,9 +166,9 @@ def _deviation(shares: list[Scores]) -> Scores:
     return result
 
 
-def _disliked(shade: Shade, task: Task) -> int:
+def _disliked(taint_set: TaintSet, task: Task) -> int:
     """Taints that a node would rather not have such a task for."""
     tolerations = task.cls.constraints.tolerations
     return sum(
-        1 for taint in shade.taints if taint.effect == "PreferNoSchedule" and not tolerates(tolerations, taint)
+        1 for taint in taint_set.taints if taint.effect == "PreferNoSchedule" and not tolerates(tolerations, taint)
     )

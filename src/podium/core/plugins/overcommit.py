@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.core.model import Gang
-from podium.core.plugin import Argument, Arguments, Plugin, Vote
-from podium.core.session import Session
-from podium.core.shares import TOLERANCE, Ledger, minimum_of
+from podium.core.framework.plugin import Argument, Arguments, Plugin, Vote
+from podium.core.framework.session import Session
+from podium.core.framework.shares import TOLERANCE, Ledger, minimum_of
+from podium.core.model.model import Gang
 from podium.reasons import NOT_ADMITTED, Refusal, refuse
 
 _DEFAULT = 1.2
@@ -36,8 +36,8 @@ class Overcommit(Plugin):
         width, live = len(session.total), nodes.live[: nodes.count]
         self._used = nodes.used[: nodes.count][live].sum(axis=0)[:width]
         self._idle = session.total * self._factor - self._used
-        let_in = Ledger(session).summed(lambda account: account.let_in)
-        self._admitted = sum(let_in.values(), np.zeros(width))
+        inqueue = Ledger(session).summed(lambda account: account.inqueue)
+        self._admitted = sum(inqueue.values(), np.zeros(width))
 
     def job_enqueueable(self, gang: Gang) -> Vote:
         wanted = minimum_of(self._session, gang)

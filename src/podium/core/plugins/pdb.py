@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.core.model import Task
-from podium.core.plugin import Plugin
-from podium.core.session import Session
+from podium.core.framework.plugin import Plugin
+from podium.core.framework.session import Session
+from podium.core.model.model import Task
 
 
 class Pdb(Plugin):

@@ -12,15 +12,15 @@ from collections.abc import Callable, Hashable, Iterator
 
 import numpy as np
 
-from podium.core import affinity, spread
-from podium.core.constraints import Constraints, Spread
-from podium.core.labels import tolerates
-from podium.core.model import Task, TaskClass
-from podium.core.peers import HERE_OR_COMING, STAYING
-from podium.core.plugin import MAX_NODE_SCORE, Argument, Arguments, Mask, Plugin, Scores
-from podium.core.properties import Properties, Shade, Taint
-from podium.core.rows import Rows
-from podium.core.session import Session
+from podium.core.cluster.peers import HERE_OR_COMING, STAYING
+from podium.core.cluster.properties import Properties, TaintSet
+from podium.core.framework.plugin import MAX_NODE_SCORE, Argument, Arguments, Mask, Plugin, Scores
+from podium.core.framework.session import Session
+from podium.core.model.constraints import Constraints, Spread
+from podium.core.model.labels import Taint, tolerates
+from podium.core.model.model import Task, TaskClass
+from podium.core.placement import affinity, spread
+from podium.core.placement.rows import Rows
 from podium.reasons import (
     ANTI_AFFINITY,
     CLAIM_IN_USE,
@@ -83,7 +83,7 @@ class Predicates(Plugin):
         self._properties = session.cluster.nodes.properties
         self._masks = {}
 
-    def kind(self, task: Task) -> Hashable:
+    def signature(self, task: Task) -> Hashable:
         return -1 if task.party is None else task.party.kin
 
     def applies(self, hook: str, task: Task) -> bool:
@@ -132,7 +132,7 @@ class Predicates(Plugin):
         properties = self._properties
         yield (
             refuse(CORDONED),
-            lambda: properties.shaded(lambda shade: not shade.unschedulable or wanted.cordoned),
+            lambda: properties.shaded(lambda taint_set: not taint_set.unschedulable or wanted.cordoned),
         )
         if self._affinity and (wanted.selector or wanted.required is not None):
             yield refuse(SELECTOR), lambda: selected(properties, wanted)
@@ -196,15 +196,18 @@ class Predicates(Plugin):
     def _peer_refusals(self, task: Task, *, later: bool) -> Iterator[tuple[Refusal, Mask]]:
         peers, properties, wanted = self._peers, self._properties, task.cls.constraints
         if self._spread and spread.hard(task):
-            yield refuse(SPREAD), spread.crowded(peers, properties, task, self._eligible(wanted))
+            yield refuse(SPREAD), spread.exceeds_max_skew(peers, properties, task, self._eligible(wanted))
         if not self._peer_affinity:
             return
         if wanted.affinity:
-            yield refuse(PEER_AFFINITY), affinity.lonely(peers, properties, task, later=later)
+            yield refuse(PEER_AFFINITY), affinity.violates_affinity(peers, properties, task, later=later)
         if wanted.anti_affinity:
-            yield refuse(PEER_ANTI_AFFINITY), affinity.shunned(peers, properties, task, later=later)
+            yield refuse(PEER_ANTI_AFFINITY), affinity.violates_anti_affinity(peers, properties, task, later=later)
         if peers.concerned(task):
-            yield refuse(ANTI_AFFINITY), affinity.kept_out(peers, properties, task, later=later)
+            yield (
+                refuse(ANTI_AFFINITY),
+                affinity.violates_existing_anti_affinity(peers, properties, task, later=later),
+            )
 
     def _eligible(self, wanted: Constraints) -> Callable[[Spread], Mask]:
         return lambda each: eligible(self._properties, wanted, each)
@@ -240,7 +243,7 @@ def selected(properties: Properties, wanted: Constraints) -> Mask:
 
 def tolerated(properties: Properties, wanted: Constraints) -> Mask:
     """Rows without a blocking taint that the spec does not tolerate."""
-    return properties.shaded(lambda shade: _blocking(shade, wanted) is None)
+    return properties.shaded(lambda taint_set: _blocking(taint_set, wanted) is None)
 
 
 def eligible(properties: Properties, wanted: Constraints, each: Spread) -> Mask:
@@ -250,22 +253,22 @@ def eligible(properties: Properties, wanted: Constraints, each: Spread) -> Mask:
         result &= selected(properties, wanted)
     if each.honor_taints:
         result &= tolerated(properties, wanted)
-        result &= properties.shaded(lambda shade: not shade.unschedulable or wanted.cordoned)
+        result &= properties.shaded(lambda taint_set: not taint_set.unschedulable or wanted.cordoned)
     return result
 
 
-def _blocking(shade: Shade, wanted: Constraints) -> Taint | None:
-    for taint in shade.taints:
+def _blocking(taint_set: TaintSet, wanted: Constraints) -> Taint | None:
+    for taint in taint_set.taints:
         if taint.effect in _BLOCKING and not tolerates(wanted.tolerations, taint):
             return taint
     return None
 
 
 def _untolerated(properties: Properties, wanted: Constraints) -> Iterator[tuple[Refusal, Mask]]:
-    for number, shade in enumerate(properties.shades):
-        taint = _blocking(shade, wanted)
+    for number, taint_set in enumerate(properties.taint_sets):
+        taint = _blocking(taint_set, wanted)
         if taint is not None:
-            yield refuse(TAINT, taint.key, taint.value), properties.shade_of == number
+            yield refuse(TAINT, taint.key, taint.value), properties.taint_set_of == number
 
 
 def _reached(properties: Properties, wanted: Constraints) -> Mask:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.core.model import Gang, State, Task
-from podium.core.plugin import Plugin
-from podium.core.subgroups import SubGroup
+from podium.core.framework.plugin import Plugin
+from podium.core.model.model import Gang, State, Task
+from podium.core.model.subgroups import SubGroup
 
 
 class Priority(Plugin):

@@ -13,11 +13,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from podium.core.model import Gang, Queue, Task, TaskClass
-from podium.core.plugin import Placed, Plugin, Vote
-from podium.core.resources import PODS
-from podium.core.session import Session
-from podium.core.shares import (
+from podium.core.framework.plugin import Placed, Plugin, Vote
+from podium.core.framework.session import Session
+from podium.core.framework.shares import (
     TOLERANCE,
     Admissions,
     Amounts,
@@ -32,6 +30,8 @@ from podium.core.shares import (
     real_limit,
     vector_of,
 )
+from podium.core.model.model import Gang, Queue, Task, TaskClass
+from podium.core.model.resources import PODS
 from podium.numbers import Bound
 from podium.reasons import QUEUE_CLOSED, Refusal, refuse
 
@@ -73,7 +73,7 @@ class Proportion(Plugin):
         self._ledger.add(placed, -1)
 
     def _share(self, queue: Queue) -> float:
-        return self._ledger.share(queue.id, lambda held: dominant(held, self._deserved[queue.id]))
+        return self._ledger.share(queue.id, lambda allocated: dominant(allocated, self._deserved[queue.id]))
 
     def queue_order(self, left: Queue, right: Queue) -> float:
         return (right.priority - left.priority) or (self._share(left) - self._share(right))
@@ -101,8 +101,8 @@ class Proportion(Plugin):
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
         if not queue.open:
             return refuse(QUEUE_CLOSED, queue=queue.name)
-        held, bound, request = self._ledger.queues[queue.id], self._bounds[queue.id], task.cls.request
-        column = over(request, held, bound)
+        allocated, bound, request = self._ledger.queues[queue.id], self._bounds[queue.id], task.cls.request
+        column = over(request, allocated, bound)
         if column is None:
             return None
         limit, most = float(bound[column]), float(self._limits[queue.id][column])
@@ -113,7 +113,7 @@ class Proportion(Plugin):
         elif weight >= weights:
             kind = Bound.LEFT
         need = request.amount(column)
-        return over_limit(queue, self._names[column], need, float(held[column]), limit, kind, weight, weights)
+        return over_limit(queue, self._names[column], need, float(allocated[column]), limit, kind, weight, weights)
 
     def headroom(self, queue: Queue, cls: TaskClass, count: int) -> int:
         if not queue.open:
@@ -156,20 +156,20 @@ def _bound(deserved: Amounts, limit: Amounts) -> Amounts:
 def _requests(ledger: Ledger) -> dict[str, Amounts]:
     """What each queue holds and waits for."""
     waiting = ledger.summed(lambda account: account.waiting)
-    return {id: held + waiting[id] for id, held in ledger.queues.items()}
+    return {id: allocated + waiting[id] for id, allocated in ledger.queues.items()}
 
 
 def _by_dialect(session: Session, ledger: Ledger) -> dict[str, Amounts]:
     """What the others leave of the whole to the queues of each dialect."""
-    held = {queue.dialect: np.zeros(ledger.width) for queue in session.queues.values()}
+    allocated = {queue.dialect: np.zeros(ledger.width) for queue in session.queues.values()}
     for id, account in session.cluster.accounts.queues.items():
         queue = session.queues.get(id)
-        own = held.setdefault(queue.dialect if queue is not None else "", np.zeros(ledger.width))
-        for column, amount in account.held.items():
+        own = allocated.setdefault(queue.dialect if queue is not None else "", np.zeros(ledger.width))
+        for column, amount in account.allocated.items():
             if column < ledger.width:
                 own[column] += amount
-    everything = sum(held.values(), np.zeros(ledger.width))
-    return {dialect: np.maximum(ledger.total - (everything - own), 0) for dialect, own in held.items()}
+    everything = sum(allocated.values(), np.zeros(ledger.width))
+    return {dialect: np.maximum(ledger.total - (everything - own), 0) for dialect, own in allocated.items()}
 
 
 def _sharing(session: Session, ids: Iterable[str]) -> set[str]:

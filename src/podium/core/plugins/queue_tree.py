@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.core.model import Queue
+from podium.core.model.model import Queue
 from podium.reasons import QUEUE_CYCLE, QUEUE_PARENT_MISSING, Refusal, refuse
 
 ROOT = "root"
@@ -32,7 +32,7 @@ class QueueTree:
         self.children: dict[str, list[str]] = {id: [] for id in self.queues}
         for id, parent in self._parents.items():
             self.children[parent].append(id)
-        self.lines = {id: (id, *self._above(id)) for id in self.queues}
+        self.to_root = {id: (id, *self._above(id)) for id in self.queues}
 
     @property
     def roots(self) -> list[str]:
@@ -43,11 +43,11 @@ class QueueTree:
 
     def ancestors(self, id: str) -> tuple[str, ...]:
         """What is above a queue and below the root, nearest first."""
-        return self.lines[id][1:-1]
+        return self.to_root[id][1:-1]
 
     def parting(self, left: str, right: str) -> tuple[str, str]:
         """Where the lines of two queues part, coming from the root: the first two that differ."""
-        one, other = self.lines[left][::-1], self.lines[right][::-1]
+        one, other = self.to_root[left][::-1], self.to_root[right][::-1]
         for first, second in zip(one, other, strict=False):
             if first != second:
                 return first, second
@@ -55,7 +55,7 @@ class QueueTree:
 
     def kinship(self, left: str, right: str) -> int:
         """How many ancestors two queues share: the more, the closer."""
-        one, other = self.lines[left][:0:-1], self.lines[right][:0:-1]
+        one, other = self.to_root[left][:0:-1], self.to_root[right][:0:-1]
         shared = 0
         for first, second in zip(one, other, strict=False):
             if first != second:
@@ -98,10 +98,12 @@ class QueueTree:
 
     def _cut(self, cycle: list[str]) -> None:
         cut = min(cycle)
-        told = " < ".join([*cycle, cycle[0]])
+        reported = " < ".join([*cycle, cycle[0]])
         self._parents[cut] = self._root_of(self.queues[cut])
         for id in cycle:
-            self.faults.append((id, refuse(QUEUE_CYCLE, queue=self.queues[id].name or id, cycle=told, cut=cut)))
+            self.faults.append(
+                (id, refuse(QUEUE_CYCLE, queue=self.queues[id].name or id, cycle=reported, cut=cut))
+            )
 
     def _above(self, id: str) -> list[str]:
         found = []

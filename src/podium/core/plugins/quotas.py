@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 import numpy as np
 
-from podium.core.model import Queue
+from podium.core.framework.session import Session
+from podium.core.framework.shares import TOLERANCE, Amounts, capability_of, real_limit, vector_of
+from podium.core.model.model import Queue
+from podium.core.model.resources import CPU, MEMORY
 from podium.core.plugins.queue_tree import QueueTree
-from podium.core.resources import CPU, MEMORY
-from podium.core.session import Session
-from podium.core.shares import TOLERANCE, Amounts, capability_of, real_limit, vector_of
 from podium.numbers import QueuePromise
 from podium.reasons import QUEUE_GUARANTEE, QUEUE_NEGATIVE, QUEUE_PROMISES, Reason, Refusal, refuse
 
@@ -34,12 +34,12 @@ class Quota(msgspec.Struct):
     named: np.ndarray[tuple[int], np.dtype[np.bool_]]  # resources that the deserved share speaks of
     deserves: bool  # anything at all, also of resources that the cluster does not have
 
-    def share(self, held: Amounts) -> float:
+    def share(self, allocated: Amounts) -> float:
         """How much of its deserved share a queue holds; one that deserves nothing counts as having all of it."""
         if not self.deserves:
             return 1.0
         spoken = self.deserved > 0
-        return float(np.max(held[spoken] / self.deserved[spoken], initial=0.0))
+        return float(np.max(allocated[spoken] / self.deserved[spoken], initial=0.0))
 
 
 def flat_quotas(session: Session) -> dict[str, Quota]:

@@ -11,12 +11,12 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core.constraints import WHOLE
-from podium.core.devices import Index
-from podium.core.model import Task, TaskClass
-from podium.core.plugin import Argument, Arguments, Plugin, Scores
-from podium.core.rows import Rows
-from podium.core.session import Session
+from podium.core.cluster.devices import Index
+from podium.core.framework.plugin import Argument, Arguments, Plugin, Scores
+from podium.core.framework.session import Session
+from podium.core.model.constraints import WHOLE
+from podium.core.model.model import Task, TaskClass
+from podium.core.placement.rows import Rows
 
 _MIX = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.core.model import Gang, Quota
-from podium.core.plugin import Plugin, Vote
-from podium.core.session import Session
+from podium.core.framework.plugin import Plugin, Vote
+from podium.core.framework.session import Session
+from podium.core.model.model import Gang, Quota
 from podium.reasons import QUOTA, Refusal, refuse
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from podium.core.durations import duration
-from podium.core.model import Gang
-from podium.core.plugin import Argument, Arguments, Plugin, Vote
-from podium.core.session import Session
+from podium.core.framework.plugin import Argument, Arguments, Plugin, Vote
+from podium.core.framework.session import Session
+from podium.core.model.durations import duration
+from podium.core.model.model import Gang
 
 
 class Sla(Plugin):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from podium.core.constraints import (
+from podium.core.model.constraints import (
     Constraints,
     NodeTerm,
     PodSelection,
@@ -19,8 +19,7 @@ from podium.core.constraints import (
     Spread,
     Toleration,
 )
-from podium.core.labels import tolerates
-from podium.core.properties import Taint
+from podium.core.model.labels import Taint, tolerates
 from podium.kube import wire
 
 # Far more than anybody writes; each is asked of every kind of node.

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.core.constraints import WHOLE, DeviceRequest
-from podium.core.devices import MOST
+from podium.core.cluster.devices import MOST
+from podium.core.model.constraints import WHOLE, DeviceRequest
 from podium.dialects.kubernetes.constraints import UnreadableError
 
 SHARING = "podium.dev/gpu-sharing"

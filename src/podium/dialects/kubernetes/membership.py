@@ -60,10 +60,10 @@ def lone(pod: Pod) -> str:
     return f"pod/{pod.uid}"
 
 
-def membership_of(pod: Pod, families: Sequence[Marks]) -> Membership | Refusal | None:
+def membership_of(pod: Pod, dialects: Sequence[Marks]) -> Membership | Refusal | None:
     """The group of a pod; None for a pod that names none."""
     found: Membership | None = None
-    for marks in families:
+    for marks in dialects:
         for other in marks.memberships(pod):
             if found is None or (found.awaited and not other.awaited):
                 found = other
@@ -72,15 +72,15 @@ def membership_of(pod: Pod, families: Sequence[Marks]) -> Membership | Refusal |
     return found
 
 
-def slot_of(pod: Pod, families: Sequence[Marks]) -> str:
+def slot_of(pod: Pod, dialects: Sequence[Marks]) -> str:
     """The slot that a pod fills; "" for most."""
-    return next((slot for marks in families if (slot := marks.slot(pod)) is not None), "")
+    return next((slot for marks in dialects if (slot := marks.slot(pod)) is not None), "")
 
 
-def queue_of(obj: Object, families: Sequence[Marks]) -> QueueMark | Refusal | None:
+def queue_of(obj: Object, dialects: Sequence[Marks]) -> QueueMark | Refusal | None:
     """The queue that an object names; None for one that names none."""
     found: QueueMark | None = None
-    for marks in families:
+    for marks in dialects:
         other = marks.queue(obj)
         if found is None:
             found = other

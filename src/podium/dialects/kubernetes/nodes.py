@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.core.nodes import NodeFacts
-from podium.core.properties import Taint
+from podium.core.cluster.nodes import NodeFacts
+from podium.core.model.labels import Taint
 from podium.dialects.kubernetes.constraints import image_name
 from podium.dialects.kubernetes.devices import in_thousandths, shared_by
 from podium.dialects.kubernetes.quantities import read_amounts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from podium.core.constraints import PodSelection
-from podium.core.model import Budget, Quota
+from podium.core.model.constraints import PodSelection
+from podium.core.model.model import Budget, Quota
 from podium.dialects.kubernetes.constraints import UnreadableError, selection_of
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.kube.wire import PodDisruptionBudget, PriorityClass, ResourceQuota

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from podium.core.constraints import Constraints
-from podium.core.facts import GangFacts, TaskFacts
-from podium.core.model import Phase, State
+from podium.core.model.constraints import Constraints
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.model import Phase, State
 from podium.dialects.kubernetes.constraints import UnreadableError, read_constraints
 from podium.dialects.kubernetes.devices import GPU_MILLI, asked_by, given_to, request_of
 from podium.dialects.kubernetes.gates import QUOTA_GATE
@@ -60,12 +60,12 @@ class _Shape(msgspec.Struct, frozen=True):
 class PodReader:
     """Reads pods.  `queues` gives for each scheduler name the queue of pods that name none."""
 
-    def __init__(self, families: Sequence[Marks], queues: Mapping[str, str], cache: Cache) -> None:
-        self._families = tuple(families)
+    def __init__(self, dialects: Sequence[Marks], queues: Mapping[str, str], cache: Cache) -> None:
+        self._dialects = tuple(dialects)
         self._queues = dict(queues)
         self.volumes = VolumeReader(cache)
-        self._slotted = tuple(marks for marks in families if marks.has_slots)
-        self._gates = frozenset({QUOTA_GATE}).union(*(marks.gates for marks in families))
+        self._slotted = tuple(marks for marks in dialects if marks.has_slots)
+        self._gates = frozenset({QUOTA_GATE}).union(*(marks.gates for marks in dialects))
         self._shapes: dict[bytes, _Shape] = {}
 
     def read(self, pod: Pod) -> PodFacts:
@@ -78,10 +78,10 @@ class PodReader:
                 constraints = self.volumes.read(pod, constraints).constraints
             except UnreadableError as error:
                 refusal = refusal or refuse(BAD_SPEC, field=error.path, detail=error.detail)
-        group = membership_of(pod, self._families)
+        group = membership_of(pod, self._dialects)
         if isinstance(group, Refusal):
             refusal, group = group, None
-        queue = queue_of(pod, self._families)
+        queue = queue_of(pod, self._dialects)
         if isinstance(queue, Refusal):
             refusal, queue = refusal or queue, None
         named = queue.id if queue is not None else ""
@@ -90,7 +90,7 @@ class PodReader:
         created = parse_time(metadata.creation_timestamp)
         priority = spec.priority or 0
         preemptable = True
-        for marks in self._families:
+        for marks in self._dialects:
             own = marks.priority(pod)
             priority = priority if own is None else own
             if marks.preemptable(pod) is False:
@@ -155,7 +155,7 @@ class PodReader:
 
     def queue_of(self, obj: Object) -> QueueMark | Refusal | None:
         """The queue that an object names, in any dialect."""
-        return queue_of(obj, self._families)
+        return queue_of(obj, self._dialects)
 
     def _shape(self, pod: Pod) -> _Shape:
         key = _key(pod)

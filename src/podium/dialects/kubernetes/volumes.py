@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from podium.core.constraints import (
+from podium.core.model.constraints import (
     Attachment,
     Claim,
     Constraints,

@@ -9,8 +9,8 @@ with the policy `basic` is a name for pods that are scheduled one by one.
 
 from __future__ import annotations
 
-from podium.core.facts import GangFacts
-from podium.core.model import Gang, Phase
+from podium.core.model.facts import GangFacts
+from podium.core.model.model import Gang, Phase
 from podium.dialects.dialect import Dialect, GroupKind, Setting, Verdict
 from podium.dialects.kubernetes.membership import Marks, Membership
 from podium.dialects.kubernetes.policies import Priorities

@@ -15,7 +15,7 @@ import msgspec
 
 from podium.dialects.kubernetes.gates import add_gate
 from podium.dialects.kubernetes.quantities import Amounts, format_amount, read_amounts
-from podium.dialects.volcano.job_names import BUDGETS
+from podium.dialects.volcano.job.names import BUDGETS
 from podium.dialects.volcano.names import (
     ALLOCATION_GATE,
     DEFAULT_QUEUE,
@@ -63,15 +63,15 @@ def check_pod(pod: Document, old: Document | None, around: Surroundings) -> list
     marks = pod["metadata"].get("annotations") or {}
     if pod["spec"].get("schedulerName") != SCHEDULER:
         return []
-    told = [key for key in BUDGETS if key in marks]
+    reported = [key for key in BUDGETS if key in marks]
     errors = [
         fields.invalid(f"metadata.annotations[{key}]", marks[key], "must be a number above 0, or 1% to 99%")
-        for key in told
+        for key in reported
         if not _AMOUNT.fullmatch(marks[key])
     ]
-    if len(told) > 1:
-        at = f"metadata.annotations[{told[1]}]"
-        errors.append(fields.forbidden(at, f"{told[0]} is set, and they exclude each other"))
+    if len(reported) > 1:
+        at = f"metadata.annotations[{reported[1]}]"
+        errors.append(fields.forbidden(at, f"{reported[0]} is set, and they exclude each other"))
     return errors
 
 

@@ -6,10 +6,10 @@ from functools import partial
 
 from podium.dialects.dialect import Dialect, GroupKind, QueueKind, Setting
 from podium.dialects.volcano.admission import HOOKS
-from podium.dialects.volcano.job_admission import HOOKS as JOB_HOOKS
-from podium.dialects.volcano.job_controller import JobController
-from podium.dialects.volcano.job_names import JOBS
-from podium.dialects.volcano.job_types import JOB
+from podium.dialects.volcano.job.admission import HOOKS as JOB_HOOKS
+from podium.dialects.volcano.job.controller import JobController
+from podium.dialects.volcano.job.names import JOBS
+from podium.dialects.volcano.job.types import JOB
 from podium.dialects.volcano.marks import marks_of
 from podium.dialects.volcano.names import (
     COMMANDS,

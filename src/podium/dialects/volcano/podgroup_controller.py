@@ -34,7 +34,7 @@ from podium.dialects.volcano.groups import (
     queue_of_namespace,
     topology_of,
 )
-from podium.dialects.volcano.job_names import BUDGETS
+from podium.dialects.volcano.job.names import BUDGETS
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, PREEMPTABLE, QUEUE_NAME, SCHEDULER, group_id
 from podium.dialects.volcano.types import PodGroup
 from podium.dialects.volcano.usage import Usage, pod_usage
@@ -109,7 +109,7 @@ class PodGroupController:
         owner = cache.get(resource, namespace, reference.name) if resource is not None else None
         if owner is not None and owner.uid != uid:
             owner = None
-        if owner is None and resource is not None and not cache.buried(uid):
+        if owner is None and resource is not None and not cache.is_tombstone(uid):
             # A group that knows nothing of its owner would let single pods through.
             if not cache.synced(resource):
                 return Outcome(again_at=now + _UNSYNCED_DELAY)
@@ -240,8 +240,8 @@ def _document(pod: Pod, name: str, owner: Object | None, references: list[Docume
     spec: Document = {"minMember": minimum, "minResources": needs.quantities()}
     if pod.spec.priority_class_name:
         spec["priorityClassName"] = pod.spec.priority_class_name
-    told = (pod.annotations, pod.labels, above, owner.labels if owner is not None else {})
-    queue = next((marks[QUEUE_NAME] for marks in told if marks.get(QUEUE_NAME)), queue)
+    reported = (pod.annotations, pod.labels, above, owner.labels if owner is not None else {})
+    queue = next((marks[QUEUE_NAME] for marks in reported if marks.get(QUEUE_NAME)), queue)
     if queue:
         spec["queue"] = queue
     if topology := topology_of(pod.annotations):
@@ -261,9 +261,9 @@ def _document(pod: Pod, name: str, owner: Object | None, references: list[Docume
 
 def _changed(group: PodGroup, wanted: Document) -> list[Change]:
     """What of the group is not as it is wanted.  What only others say about it stays."""
-    told: Document = {**wanted["spec"]}
-    told["minResources"] = {**dict.fromkeys(group.spec.min_resources or {}), **told["minResources"]}
-    spec = _news(told, msgspec.to_builtins(group.spec))
+    reported: Document = {**wanted["spec"]}
+    reported["minResources"] = {**dict.fromkeys(group.spec.min_resources or {}), **reported["minResources"]}
+    spec = _news(reported, msgspec.to_builtins(group.spec))
     marks = {field: wanted["metadata"][field] for field in ("annotations", "labels")}
     metadata = _news(marks, {"annotations": group.annotations, "labels": group.labels})
     patch = {part: new for part, new in (("spec", spec), ("metadata", metadata)) if new}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from podium.dialects.dialect import Document, Progress, State
-from podium.dialects.volcano.job_state import ABORTED, COMPLETED, FAILED, TERMINATED
+from podium.dialects.volcano.job.state import ABORTED, COMPLETED, FAILED, TERMINATED
 
 _ENDS = {COMPLETED: State.DONE, FAILED: State.FAILED, TERMINATED: State.FAILED, ABORTED: State.FAILED}
 

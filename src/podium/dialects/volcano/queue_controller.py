@@ -111,8 +111,8 @@ class _Door:
 
     def _turn(self, command: Command, state: str) -> None:
         if state != self.state:
-            told = f"command {command.namespace}/{command.name} says so"
-            self.notes.append(Note(QUEUES, self._queue, command.action, told))
+            reported = f"command {command.namespace}/{command.name} says so"
+            self.notes.append(Note(QUEUES, self._queue, command.action, reported))
         self.state, self.by_parent = state, False
 
     def follow_parent(self) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podium.core import quorum
-from podium.core.model import FINISHED, HOLDING, Gang, Phase, State
+from podium.core.model import quorum
+from podium.core.model.model import FINISHED, HOLDING, Gang, Phase, State
 from podium.dialects.dialect import Verdict
 from podium.dialects.kubernetes.quantities import format_amount
 from podium.dialects.volcano import types
@@ -188,10 +188,10 @@ _NOTHING = {"cpu": "0", "memory": "0"}
 
 def queue_patch(queue: types.Queue, allocated: Mapping[str, int]) -> Patch | None:
     """What the pods of a queue take; None when that is known.  One that never held any is not written to."""
-    told = _NOTHING | {name: format_amount(name, amount) for name, amount in allocated.items()}
+    reported = _NOTHING | {name: format_amount(name, amount) for name, amount in allocated.items()}
     seen = queue.status.allocated or {}
-    if told == (seen or _NOTHING):
+    if reported == (seen or _NOTHING):
         return None
-    gone: Document = {name: None for name in seen if name not in told}
-    patch = {"status": {"allocated": {**told, **gone}}}
+    gone: Document = {name: None for name in seen if name not in reported}
+    patch = {"status": {"allocated": {**reported, **gone}}}
     return Patch(QUEUES, "", queue.name, patch, subresource="status", uid=queue.uid)

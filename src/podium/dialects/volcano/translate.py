@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podium.core.durations import duration
-from podium.core.facts import GangFacts
-from podium.core.model import NetworkTopology, NodeGroups, PathStep, Phase, Queue, SubGroupPolicy
+from podium.core.model.durations import duration
+from podium.core.model.facts import GangFacts
+from podium.core.model.model import NetworkTopology, NodeGroups, PathStep, Phase, Queue, SubGroupPolicy
 from podium.dialects.kubernetes.constraints import UnreadableError, selection_of
 from podium.dialects.kubernetes.policies import Priorities
 from podium.dialects.kubernetes.quantities import Amounts, read_amounts
@@ -128,10 +128,10 @@ def _policy(policy: types.SubGroupPolicy, path: str) -> SubGroupPolicy:
     )
 
 
-def _topology(told: types.NetworkTopology | None) -> NetworkTopology | None:
-    if told is None:
+def _topology(reported: types.NetworkTopology | None) -> NetworkTopology | None:
+    if reported is None:
         return None
-    return NetworkTopology(told.mode != "soft", told.highest_tier_allowed, told.highest_tier_name)
+    return NetworkTopology(reported.mode != "soft", reported.highest_tier_allowed, reported.highest_tier_name)
 
 
 def _preemptable(group: types.PodGroup) -> bool:
@@ -172,12 +172,12 @@ def read_queue(queue: types.Queue) -> tuple[Queue, tuple[Refusal, ...]]:
 
 def _group_limits(queue: types.Queue, faults: list[Refusal]) -> dict[str, Amounts]:
     """What a queue may hold on each group of nodes, as its annotation says it in JSON."""
-    told = queue.annotations.get(NODE_GROUP_LIMITS)
-    if not told:
+    reported = queue.annotations.get(NODE_GROUP_LIMITS)
+    if not reported:
         return {}
     field = f"queue {queue.name}: metadata.annotations[{NODE_GROUP_LIMITS}]"
     try:
-        by_group = msgspec.json.decode(told, type=dict[str, dict[str, Quantity]])
+        by_group = msgspec.json.decode(reported, type=dict[str, dict[str, Quantity]])
     except msgspec.MsgspecError as error:
         faults.append(refuse(BAD_SPEC, field=field, detail=str(error)))
         return {}

@@ -53,9 +53,9 @@ def pod_usage(spec: PodSpec) -> Usage:
         written, bounded = _families(asked), _families(limited)
     except QuantityError:
         return usage
-    told = [(prefix + name, name, requests, written) for name in requests for prefix in ("", _REQUESTS)]
-    told += [(_LIMITS + name, name, limits, bounded) for name in limits if name in _LIMITED]
-    for called, name, amounts, families in told:
+    reported = [(prefix + name, name, requests, written) for name in requests for prefix in ("", _REQUESTS)]
+    reported += [(_LIMITS + name, name, limits, bounded) for name in limits if name in _LIMITED]
+    for called, name, amounts, families in reported:
         usage.amounts[called] = amounts[name]
         if name in families:
             usage.families[called] = families[name]

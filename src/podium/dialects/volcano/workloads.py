@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from podium.dialects.volcano.job_names import JOBS
+from podium.dialects.volcano.job.names import JOBS
 from podium.dialects.volcano.names import (
     GROUP_NAME,
     PODGROUPS,
@@ -15,7 +15,7 @@ from podium.dialects.volcano.names import (
     TASK_SPEC,
     group_id,
 )
-from podium.dialects.workloads import NAMESPACE, Ask, Authoring, Document, Draw, Workload, pod, template
+from podium.dialects.workloads import NAMESPACE, Ask, Authoring, Document, Rng, Workload, pod, template
 from podium.kube.pod_script import EXIT_CODE
 
 
@@ -73,20 +73,20 @@ def job(name: str, tasks: Mapping[str, int], ask: Ask, minimum: int | None = Non
 # --- draws -------------------------------------------------------------------------------
 
 
-def _some_group(draw: Draw, name: str) -> list[Document]:
-    members = draw.whole(2, 5)
-    minimum = draw.whole(1, members) if draw.chance(0.3) else members
-    ask = draw.ask()
+def _some_group(rng: Rng, name: str) -> list[Document]:
+    members = rng.whole(2, 5)
+    minimum = rng.whole(1, members) if rng.chance(0.3) else members
+    ask = rng.ask()
     pods = (pod(f"{name}-{number}", ask, **joining(name)) for number in range(members))
     return [group(name, minimum, ask), *pods]
 
 
-def _some_job(draw: Draw, name: str) -> list[Document]:
-    tasks = {"driver": 1, "worker": draw.whole(1, 3)} if draw.chance(0.5) else {"worker": draw.whole(2, 4)}
-    made = job(name, tasks, draw.ask())
-    draw.pick(_MANNERS)(made["spec"])
-    if draw.chance(0.2):
-        made["spec"]["ttlSecondsAfterFinished"] = draw.whole(0, 20)
+def _some_job(rng: Rng, name: str) -> list[Document]:
+    tasks = {"driver": 1, "worker": rng.whole(1, 3)} if rng.chance(0.5) else {"worker": rng.whole(2, 4)}
+    made = job(name, tasks, rng.ask())
+    rng.pick(_MANNERS)(made["spec"])
+    if rng.chance(0.2):
+        made["spec"]["ttlSecondsAfterFinished"] = rng.whole(0, 20)
     return [made]
 
 

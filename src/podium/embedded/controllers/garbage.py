@@ -104,7 +104,7 @@ class GarbageController:
             owner = cache.get(resource, obj.namespace if resource.namespaced else "", reference.name)
             if owner is not None and owner.uid == reference.uid:
                 (found.waiting if _waits_in_foreground(owner) else found.solid).append(reference)
-            elif cache.buried(reference.uid):
+            elif cache.is_tombstone(reference.uid):
                 found.absent.append(reference)
             elif not cache.synced(resource):
                 found.solid.append(reference)

@@ -13,17 +13,17 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.embedded.controllers.job_pods import Plan, plan_pods
-from podium.embedded.controllers.job_policies import FAIL_JOB, judge, success_rule
-from podium.embedded.controllers.job_tally import (
+from podium.embedded.controllers.job_pod_counts import (
     TRACKING,
     Counting,
-    Tally,
+    PodCounts,
     count_pods,
     failed,
     in_place_restarts,
     tracked,
 )
+from podium.embedded.controllers.job_pods import Plan, plan_pods
+from podium.embedded.controllers.job_policies import FAIL_JOB, judge, success_rule
 from podium.embedded.controllers.names import NamesIn
 from podium.embedded.controllers.pods import claim, rest_after
 from podium.kube.cache import Cache, Key, key_of
@@ -113,19 +113,21 @@ class JobController:
         if claimed.changes:
             return Outcome(claimed.changes)
         self._orphaned.discard(key)
-        tally = Tally(job, claimed.objects)
+        pod_counts = PodCounts(job, claimed.objects)
         started = _started(job, now)
 
-        ending = _decided(job) or _failure(tally, started, now) or _success_policy(tally)
-        plan = Plan() if ending or job.deleting else plan_pods(tally, NamesIn(cache, PODS, job.namespace), now)
-        if ending is None and _complete(tally, plan):
+        ending = _decided(job) or _failure(pod_counts, started, now) or _success_policy(pod_counts)
+        plan = (
+            Plan() if ending or job.deleting else plan_pods(pod_counts, NamesIn(cache, PODS, job.namespace), now)
+        )
+        if ending is None and _complete(pod_counts, plan):
             ending = COMPLETED
-        step = count_pods(tally, ending=ending is not None, failing=ending is not None and not ending.success)
-        status, notes = _status(tally, step, ending, started, now)
+        step = count_pods(pod_counts, ending=ending is not None, failing=ending is not None and not ending.success)
+        status, notes = _status(pod_counts, step, ending, started, now)
 
         changes: list[Change] = [*status_patch(JOBS, job, job.status, status, exact=True)]
         if ending is not None:
-            changes += [delete_pod(pod) for pod in tally.active]
+            changes += [delete_pod(pod) for pod in pod_counts.active]
         released = {pod.uid for pod in step.release}
         changes += [without_finalizer(PODS, pod, TRACKING) for pod in step.release]
         changes += [
@@ -137,7 +139,7 @@ class JobController:
         changes += [Create(PODS, job.namespace, pod) for pod in plan.start]
         deadline = _deadline(job, started)
         timers = [at for at in (plan.again_at, deadline if ending is None else None) if at is not None]
-        rest = rest_after(len(tally.pods))
+        rest = rest_after(len(pod_counts.pods))
         return Outcome(tuple(changes), min(timers, default=None), notes + _pod_notes(job, plan), rest)
 
     def _job(self, obj: Object, cache: Cache) -> Iterable[Key]:
@@ -190,61 +192,61 @@ def _decided(job: Job) -> Ending | None:
     return None
 
 
-def _failure(tally: Tally, started: float | None, now: float) -> Ending | None:
-    job = tally.job
-    for pod in tally.pods:
+def _failure(pod_counts: PodCounts, started: float | None, now: float) -> Ending | None:
+    job = pod_counts.job
+    for pod in pod_counts.pods:
         if failed(job, pod):
             verdict = judge(job, pod)
             if verdict.action == FAIL_JOB:
                 return Ending(False, "PodFailurePolicy", verdict.message)
-    if tally.failed > job.spec.backoff_limit or _too_many_restarts(tally):
+    if pod_counts.failed > job.spec.backoff_limit or _too_many_restarts(pod_counts):
         return TOO_MANY_FAILURES
     deadline = _deadline(job, started)
     if deadline is not None and now >= deadline:
         return TOO_LATE
-    if tally.per_index and tally.failed_indexes:
+    if pod_counts.per_index and pod_counts.failed_indexes:
         most = job.spec.max_failed_indexes
-        if most is not None and len(tally.failed_indexes) > most:
+        if most is not None and len(pod_counts.failed_indexes) > most:
             return TOO_MANY_INDEXES
-        if len(tally.failed_indexes) + len(tally.completed) >= tally.completions:
+        if len(pod_counts.failed_indexes) + len(pod_counts.completed) >= pod_counts.completions:
             return FAILED_INDEXES
     return None
 
 
-def _too_many_restarts(tally: Tally) -> bool:
+def _too_many_restarts(pod_counts: PodCounts) -> bool:
     """Pods that restart in place (OnFailure) do not fail one by one: their containers' restarts count."""
-    limit = tally.job.spec.backoff_limit
-    restarts = in_place_restarts(tally.job, tally.pods)
+    limit = pod_counts.job.spec.backoff_limit
+    restarts = in_place_restarts(pod_counts.job, pod_counts.pods)
     return restarts > 0 if limit == 0 else restarts >= limit
 
 
-def _success_policy(tally: Tally) -> Ending | None:
-    if not tally.indexed:
+def _success_policy(pod_counts: PodCounts) -> Ending | None:
+    if not pod_counts.indexed:
         return None
-    rule = success_rule(tally.job, tally.completed, tally.completions)
+    rule = success_rule(pod_counts.job, pod_counts.completed, pod_counts.completions)
     return None if rule is None else Ending(True, "SuccessPolicy", f"Matched rules at index {rule}")
 
 
-def _complete(tally: Tally, plan: Plan) -> bool:
-    if len(tally.active) - len(plan.take_back) + len(plan.start) > 0:
+def _complete(pod_counts: PodCounts, plan: Plan) -> bool:
+    if len(pod_counts.active) - len(plan.take_back) + len(plan.start) > 0:
         return False
-    completions = tally.job.spec.completions
-    return tally.succeeded > 0 if completions is None else tally.succeeded >= completions
+    completions = pod_counts.job.spec.completions
+    return pod_counts.succeeded > 0 if completions is None else pod_counts.succeeded >= completions
 
 
 # --- what to write -----------------------------------------------------------------------------------------
 
 
 def _status(
-    tally: Tally, step: Counting, ending: Ending | None, started: float | None, now: float
+    pod_counts: PodCounts, step: Counting, ending: Ending | None, started: float | None, now: float
 ) -> tuple[Document, tuple[Note, ...]]:
-    job = tally.job
+    job = pod_counts.job
     conditions = condition_documents(job.status.conditions)
     notes: tuple[Note, ...] = ()
     completion_time = None
     if ending is not None:
         conditions = _with(conditions, ending.interim, "True", ending.reason, ending.message, now)
-        if step.settled and not tally.active and not tally.terminating:
+        if step.settled and not pod_counts.active and not pod_counts.terminating:
             conditions = _with(conditions, ending.final, "True", ending.reason, ending.message, now)
             notes = (_closing_note(job, ending),)
             completion_time = format_time(now) if ending.success else None
@@ -264,9 +266,9 @@ def _status(
         "conditions": conditions or None,
         "startTime": format_time(started) if started is not None else None,
         "completionTime": completion_time,
-        "active": count(len(tally.active)),
-        "ready": tally.ready,
-        "terminating": len(tally.terminating),
+        "active": count(len(pod_counts.active)),
+        "ready": pod_counts.ready,
+        "terminating": len(pod_counts.terminating),
         "succeeded": count(step.succeeded),
         "failed": count(step.failed),
         "uncountedTerminatedPods": {
@@ -274,10 +276,10 @@ def _status(
             "failed": step.noted_failed or None,
         },
     }
-    if tally.indexed:
+    if pod_counts.indexed:
         status["completedIndexes"] = str(step.completed) or None
-    if tally.per_index:
-        status["failedIndexes"] = str(tally.failed_indexes)
+    if pod_counts.per_index:
+        status["failedIndexes"] = str(pod_counts.failed_indexes)
     return status, notes
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from podium.embedded.controllers.job import OWN_NAME, finished
-from podium.embedded.controllers.job_tally import TRACKING, tracked
+from podium.embedded.controllers.job_pod_counts import TRACKING, tracked
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Delete
 from podium.kube.controller import NOTHING, Mapper, Outcome

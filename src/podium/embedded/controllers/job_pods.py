@@ -8,13 +8,12 @@ from itertools import islice
 import msgspec
 
 from podium.embedded.controllers.job_indexes import Indexes
-from podium.embedded.controllers.job_policies import judge
-from podium.embedded.controllers.job_tally import (
+from podium.embedded.controllers.job_pod_counts import (
     INDEX,
     INDEX_FAILURES,
     INDEX_IGNORED_FAILURES,
     TRACKING,
-    Tally,
+    PodCounts,
     annotated_count,
     attempts,
     failed,
@@ -22,6 +21,7 @@ from podium.embedded.controllers.job_tally import (
     index_of,
     only_replaces_failed,
 )
+from podium.embedded.controllers.job_policies import judge
 from podium.embedded.controllers.names import LONGEST_NAME, generated_names, sisters_seed
 from podium.embedded.controllers.pods import victims_first
 from podium.kube.changes import Document
@@ -44,51 +44,51 @@ class Plan(msgspec.Struct):
     again_at: float | None = None
 
 
-def plan_pods(tally: Tally, taken: Container[str], now: float) -> Plan:
+def plan_pods(pod_counts: PodCounts, taken: Container[str], now: float) -> Plan:
     """The next step towards the wanted number of active pods; new ones get names that are not `taken`."""
-    job = tally.job
+    job = pod_counts.job
     if job.spec.suspend:
-        return Plan(take_back=list(tally.active))
-    wanted = _wanted(tally)
-    surplus = _surplus(tally, max(0, len(tally.active) - wanted))
+        return Plan(take_back=list(pod_counts.active))
+    wanted = _wanted(pod_counts)
+    surplus = _surplus(pod_counts, max(0, len(pod_counts.active) - wanted))
     if surplus:
         return Plan(take_back=surplus[:MOST_PODS_AT_ONCE])
-    occupied = len(tally.active) + (len(tally.terminating) if only_replaces_failed(job) else 0)
+    occupied = len(pod_counts.active) + (len(pod_counts.terminating) if only_replaces_failed(job) else 0)
     lacking = min(wanted - occupied, MOST_PODS_AT_ONCE)
     if lacking <= 0:
         return Plan()
-    if not tally.per_index:
-        ready_at = _backoff_end(tally)
+    if not pod_counts.per_index:
+        ready_at = _backoff_end(pod_counts)
         if ready_at > now:
             return Plan(again_at=ready_at)
-    if not tally.indexed:
-        return Plan(start=_plain_pods(tally, taken, lacking))
-    indexes = _pending_indexes(tally, lacking)
-    if not tally.per_index:
-        return Plan(start=_indexed_pods(tally, taken, indexes))
-    due = {index: _index_backoff_end(tally.waiting.get(index)) for index in indexes}
+    if not pod_counts.indexed:
+        return Plan(start=_plain_pods(pod_counts, taken, lacking))
+    indexes = _pending_indexes(pod_counts, lacking)
+    if not pod_counts.per_index:
+        return Plan(start=_indexed_pods(pod_counts, taken, indexes))
+    due = {index: _index_backoff_end(pod_counts.waiting.get(index)) for index in indexes}
     later = [at for at in due.values() if at > now]
     begin = [index for index in indexes if due[index] <= now]
-    return Plan(start=_indexed_pods(tally, taken, begin), again_at=min(later, default=None))
+    return Plan(start=_indexed_pods(pod_counts, taken, begin), again_at=min(later, default=None))
 
 
-def _wanted(tally: Tally) -> int:
+def _wanted(pod_counts: PodCounts) -> int:
     """Without completions a Job runs until one pod succeeds; the others may then finish but get no successor."""
-    spec = tally.job.spec
+    spec = pod_counts.job.spec
     if spec.completions is None:
-        return len(tally.active) if tally.succeeded else spec.parallelism
-    return max(0, min(spec.completions - tally.succeeded - len(tally.failed_indexes), spec.parallelism))
+        return len(pod_counts.active) if pod_counts.succeeded else spec.parallelism
+    return max(0, min(spec.completions - pod_counts.succeeded - len(pod_counts.failed_indexes), spec.parallelism))
 
 
-def _surplus(tally: Tally, least: int) -> list[Pod]:
+def _surplus(pod_counts: PodCounts, least: int) -> list[Pod]:
     """At least so many pods to take back; of an Indexed Job also all without a place or with another's."""
-    if not tally.indexed:
-        return victims_first(tally.active)[:least] if least else []
+    if not pod_counts.indexed:
+        return victims_first(pod_counts.active)[:least] if least else []
     chosen: list[Pod] = []
     by_index: dict[int, list[Pod]] = {}
-    for pod in tally.active:
+    for pod in pod_counts.active:
         index = index_of(pod)
-        if index is None or not tally.valid(pod):
+        if index is None or not pod_counts.valid(pod):
             chosen.append(pod)
         else:
             by_index.setdefault(index, []).append(pod)
@@ -102,10 +102,10 @@ def _surplus(tally: Tally, least: int) -> list[Pod]:
     return chosen
 
 
-def _pending_indexes(tally: Tally, count: int) -> list[int]:
-    pods = [*tally.active, *(tally.terminating if only_replaces_failed(tally.job) else ())]
+def _pending_indexes(pod_counts: PodCounts, count: int) -> list[int]:
+    pods = [*pod_counts.active, *(pod_counts.terminating if only_replaces_failed(pod_counts.job) else ())]
     taken = Indexes.of(index for pod in pods if (index := index_of(pod)) is not None)
-    return (taken | tally.completed | tally.failed_indexes).missing(tally.completions, count)
+    return (taken | pod_counts.completed | pod_counts.failed_indexes).missing(pod_counts.completions, count)
 
 
 # --- back-off ----------------------------------------------------------------------------------------------
@@ -116,14 +116,20 @@ def _delay(failures: int) -> float:
     return min(LONGEST_DELAY, FIRST_DELAY * (1 << min(failures - 1, 16)))
 
 
-def _backoff_end(tally: Tally) -> float:
+def _backoff_end(pod_counts: PodCounts) -> float:
     """When the next pod may start: the failures since the last success decide.
 
     They are read off the pods that are still there instead of being remembered, so a restart keeps them; pods
     that a user has removed no longer slow the Job down.
     """
-    last_success = max((finished_at(pod) for pod in tally.pods if pod.status.phase == "Succeeded"), default=0.0)
-    ends = [finished_at(pod) for pod in tally.pods if failed(tally.job, pod) and finished_at(pod) > last_success]
+    last_success = max(
+        (finished_at(pod) for pod in pod_counts.pods if pod.status.phase == "Succeeded"), default=0.0
+    )
+    ends = [
+        finished_at(pod)
+        for pod in pod_counts.pods
+        if failed(pod_counts.job, pod) and finished_at(pod) > last_success
+    ]
     return max(ends) + _delay(len(ends)) if ends else 0.0
 
 
@@ -134,16 +140,16 @@ def _index_backoff_end(last: Pod | None) -> float:
 # --- new pods ----------------------------------------------------------------------------------------------
 
 
-def _plain_pods(tally: Tally, taken: Container[str], count: int) -> list[Document]:
-    job = tally.job
-    seed = sisters_seed(job.uid, (pod.uid for pod in tally.pods))
+def _plain_pods(pod_counts: PodCounts, taken: Container[str], count: int) -> list[Document]:
+    job = pod_counts.job
+    seed = sisters_seed(job.uid, (pod.uid for pod in pod_counts.pods))
     names = generated_names(f"{job.name}-", taken, seed)
     return [_pod(job, name, f"{job.name}-") for name in islice(names, count)]
 
 
-def _indexed_pods(tally: Tally, taken: Container[str], indexes: list[int]) -> list[Document]:
-    job = tally.job
-    seed = sisters_seed(job.uid, (pod.uid for pod in tally.pods))
+def _indexed_pods(pod_counts: PodCounts, taken: Container[str], indexes: list[int]) -> list[Document]:
+    job = pod_counts.job
+    seed = sisters_seed(job.uid, (pod.uid for pod in pod_counts.pods))
     pods = []
     for index in indexes:
         tail = f"-{index}-"
@@ -153,9 +159,9 @@ def _indexed_pods(tally: Tally, taken: Container[str], indexes: list[int]) -> li
         pod["metadata"]["labels"][INDEX] = str(index)
         pod["spec"]["hostname"] = f"{job.name}-{index}"
         for container in [*pod["spec"].get("containers", ()), *(pod["spec"].get("initContainers") or ())]:
-            _tell_index(container)
-        if tally.per_index:
-            _copy_failures(job, tally.waiting.get(index), pod["metadata"]["annotations"])
+            _set_index(container)
+        if pod_counts.per_index:
+            _copy_failures(job, pod_counts.waiting.get(index), pod["metadata"]["annotations"])
         pods.append(pod)
     return pods
 
@@ -168,7 +174,7 @@ def _pod(job: Job, name: str, generate_name: str) -> Document:
     return pod
 
 
-def _tell_index(container: Document) -> None:
+def _set_index(container: Document) -> None:
     variables = container.get("env") or []
     if all(each.get("name") != "JOB_COMPLETION_INDEX" for each in variables):
         source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}}

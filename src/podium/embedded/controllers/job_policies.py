@@ -31,11 +31,13 @@ class Verdict(msgspec.Struct, frozen=True):
 def judge(job: Job, pod: Pod) -> Verdict:
     """The first rule of the pod failure policy that matches decides."""
     for number, rule in enumerate((job.spec.pod_failure_policy or {}).get("rules") or ()):
-        told = _match(rule, pod)
-        if told is None:
+        reported = _match(rule, pod)
+        if reported is None:
             continue
         action = rule["action"]
-        return Verdict(action, f"{told} matching {action} rule at index {number}" if action == FAIL_JOB else "")
+        return Verdict(
+            action, f"{reported} matching {action} rule at index {number}" if action == FAIL_JOB else ""
+        )
     return Verdict()
 
 

@@ -63,8 +63,8 @@ class NamespaceController:
         if FINALIZER not in (namespace.spec.finalizers or ()):
             return NOTHING
         conditions = namespace.status.conditions
-        told = condition(conditions, CONTENT_DELETED)
-        if told is None or told.status != "False":
+        reported = condition(conditions, CONTENT_DELETED)
+        if reported is None or reported.status != "False":
             return Outcome((*_delete_all(namespace, [PODS]), *_write(namespace, _deleted(), now)))
         if cache.holds(PODS, namespace.name):
             return Outcome(tuple(_delete_late(namespace, [PODS], cache)))

@@ -153,8 +153,8 @@ def _evict(node: Node, taints: list[Taint], cache: Cache, now: float) -> Outcome
         sentence = "Taint manager: deleting due to NoExecute taint"
         marks.append(_disruption(pod, "DeletionByTaintManager", sentence, now))
         deletes.append(Delete(PODS, pod.namespace, pod.name, uid=pod.uid))
-        told = f"Marking for deletion Pod {pod.namespace}/{pod.name}"
-        notes.append(Note(PODS, pod, "TaintManagerEviction", told))
+        reported = f"Marking for deletion Pod {pod.namespace}/{pod.name}"
+        notes.append(Note(PODS, pod, "TaintManagerEviction", reported))
     return Outcome((*marks, *deletes), min(later, default=None), tuple(notes))
 
 

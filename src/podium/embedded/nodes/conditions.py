@@ -73,8 +73,8 @@ def _initialized(init: Sequence[ContainerStatus], phase: str) -> Wanted:
         return Wanted("Initialized", "True", "PodCompleted")
     waiting = [status.name for status in init if not containers.has_run(status)]
     if waiting:
-        told = f"containers with incomplete status: [{' '.join(waiting)}]"
-        return Wanted("Initialized", "False", "ContainersNotInitialized", told)
+        reported = f"containers with incomplete status: [{' '.join(waiting)}]"
+        return Wanted("Initialized", "False", "ContainersNotInitialized", reported)
     return Wanted("Initialized", "True")
 
 
@@ -89,8 +89,8 @@ def _containers_ready(
     unready = [status.name for status in init if status.name in sidecars and not status.ready]
     unready += [status.name for status in main if not status.ready]
     if unready:
-        told = f"containers with unready status: [{' '.join(unready)}]"
-        return Wanted("ContainersReady", "False", "ContainersNotReady", told)
+        reported = f"containers with unready status: [{' '.join(unready)}]"
+        return Wanted("ContainersReady", "False", "ContainersNotReady", reported)
     return Wanted("ContainersReady", "True")
 
 

@@ -195,7 +195,7 @@ def _start(
         )
     elif status.last_state is not None and status.last_state.terminated is not None:
         ended = status.last_state.terminated
-        held_back = _told_wait(state.waiting.message if state.waiting else "", status.restart_count)
+        held_back = _asked_wait(state.waiting.message if state.waiting else "", status.restart_count)
     else:
         return started(status.name, clock.now), None
     at = parse_time(ended.finished_at) + held_back
@@ -216,7 +216,7 @@ def _next_wait(status: ContainerStatus, ended: ContainerStateTerminated) -> int:
     return _HELD_BACK[max(1, steps)]
 
 
-def _told_wait(message: str, restarts: int) -> int:
+def _asked_wait(message: str, restarts: int) -> int:
     found = _MESSAGE_LENGTH.match(message)
     if found is None:
         return _HELD_BACK[min(restarts, len(_HELD_BACK) - 1)]
@@ -257,8 +257,8 @@ def _state_document(state: ContainerState, uid: str, name: str, run: int) -> Doc
         return {"running": {"startedAt": state.running.started_at}}
     if state.terminated is not None:
         return {"terminated": _terminated_document(state.terminated, uid, name, run)}
-    told = state.waiting or ContainerStateWaiting()
-    return {"waiting": {"reason": told.reason} | ({"message": told.message} if told.message else {})}
+    reported = state.waiting or ContainerStateWaiting()
+    return {"waiting": {"reason": reported.reason} | ({"message": reported.message} if reported.message else {})}
 
 
 def _terminated_document(ended: ContainerStateTerminated, uid: str, name: str, run: int) -> Document:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from podium.embedded.nodes.addresses import Ranges
 from podium.embedded.nodes.containers import Clock
 from podium.embedded.nodes.lifecycle import Place, Step, advance, has_begun, refused
+from podium.embedded.nodes.node_admission import NodeAdmission, Refusal, Tenant
 from podium.embedded.nodes.node_status import is_silent, node_changes, unless_foreign
-from podium.embedded.nodes.rooms import Refusal, Rooms, Tenant
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Delete, Patch
 from podium.kube.conditions import owner_reference
@@ -96,15 +96,15 @@ class PodKubelet:
         self._drives = drives
         self._start_seconds = start_seconds
         self._tells = events
-        self._rooms = Rooms()
+        self._admission = NodeAdmission()
 
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
         pod = cache.find(PODS, Pod, key)
         if pod is None or not pod.spec.node_name:
-            self._rooms.leave(key)
+            self._admission.leave(key)
             return NOTHING
         if pod.finished:
-            self._rooms.leave(key)
+            self._admission.leave(key)
         node = cache.find(NODES, Node, ("", pod.spec.node_name))
         if node is None or not self._drives(node) or not _is_up(node):
             return NOTHING
@@ -122,12 +122,12 @@ class PodKubelet:
 
     def _tenant(self, pod: Pod, node: Node, cache: Cache) -> Tenant | Refusal | None:
         """The pod's entry on its node.  None where none is needed: it has its address, or will get none."""
-        found = self._rooms.tenant(key_of(pod), pod.uid)
+        found = self._admission.tenant(key_of(pod), pod.uid)
         if found is not None or pod.finished:
             return found
         if has_begun(pod):
-            return None if pod.status.pod_ip else self._rooms.readmit(pod, node, cache)
-        return None if pod.deleting else self._rooms.admit(pod, node, cache)
+            return None if pod.status.pod_ip else self._admission.readmit(pod, node, cache)
+        return None if pod.deleting else self._admission.admit(pod, node, cache)
 
 
 class Heartbeat:

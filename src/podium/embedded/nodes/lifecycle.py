@@ -138,15 +138,15 @@ def _deletion(pod: Pod, script: Script) -> Stop | None:
     if not pod.deleting:
         return None
     grace = float(pod.metadata.deletion_grace_period_seconds or 0)
-    told_at = parse_time(pod.metadata.deletion_timestamp) - grace
+    asked_at = parse_time(pod.metadata.deletion_timestamp) - grace
     own = pod.spec.termination_grace_period_seconds
     extended = grace - (_DEFAULT_GRACE if own is None else own)
     hooks = (each.lifecycle.pre_stop for each in pod.spec.containers if each.lifecycle and each.lifecycle.pre_stop)
     sleeps = (hook.sleep.seconds for hook in hooks if hook.sleep)
     seconds = max(extended, max(sleeps, default=0) + script.termination_seconds)
     if seconds > grace:
-        return Stop(told_at + grace, SIGKILL_EXIT)
-    return Stop(told_at + max(seconds, 0.0), SIGTERM_EXIT)
+        return Stop(asked_at + grace, SIGKILL_EXIT)
+    return Stop(asked_at + max(seconds, 0.0), SIGTERM_EXIT)
 
 
 def _deadline(pod: Pod, clock: Clock) -> float | None:

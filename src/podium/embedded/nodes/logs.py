@@ -39,8 +39,8 @@ def simulated_log(
         (begin, run.get("startedAt"), f"started on node {pod['spec']['nodeName']}: {_command_line(spec)}"),
     ]
     if end:
-        told = f"ended after {_span(end - begin)} with exit code {run['exitCode']} ({run.get('reason', '')})"
-        lines.append((end, run["finishedAt"], told))
+        reported = f"ended after {_span(end - begin)} with exit code {run['exitCode']} ({run.get('reason', '')})"
+        lines.append((end, run["finishedAt"], reported))
     since = now - since_seconds if since_seconds is not None else since_time
     if since is not None:
         lines = [line for line in lines if line[0] >= since]
@@ -48,8 +48,8 @@ def simulated_log(
         lines = lines[max(0, len(lines) - tail_lines) :]
     # Each line tells its time itself; `--timestamps` adds the runtime's stamp in front, in its own notation.
     text = "".join(
-        (f"{str(at).removesuffix('Z')}.000000000Z " if timestamps else "") + f"{at} {told}\n"
-        for _, at, told in lines
+        (f"{str(at).removesuffix('Z')}.000000000Z " if timestamps else "") + f"{at} {reported}\n"
+        for _, at, reported in lines
     )
     return text.encode()[:limit_bytes]
 

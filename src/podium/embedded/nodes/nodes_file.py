@@ -54,15 +54,15 @@ def check_shapes(shapes: Sequence[Shape], file: YamlText, path: str) -> None:
     for index, shape in enumerate(shapes):
         complaint = check_shape(shape)
         if complaint:
-            field, _, told = complaint.partition(": ")
-            raise file.error(f"{path}[{index}].{field}", told)
+            field, _, reported = complaint.partition(": ")
+            raise file.error(f"{path}[{index}].{field}", reported)
         if shape.name in names:
             raise file.error(f"{path}[{index}].name", f"{shape.name!r} is used by two groups")
         names.add(shape.name)
     check_count(shapes, file.source)
 
 
-def check_told(shape: Shape, source: str) -> None:
+def check_given(shape: Shape, source: str) -> None:
     """A group that was not written in a file but told by options."""
     complaint = check_shape(shape)
     if complaint:
@@ -79,9 +79,9 @@ def check_count(shapes: Iterable[Shape], source: str) -> None:
 
 def check_shape(shape: Shape) -> str:
     """The first thing that is wrong with a group, as `field: sentence`; empty if nothing is."""
-    told = check_dns_subdomain(f"{shape.name}-{max(shape.count - 1, 0):03d}")
-    if told:
-        return f"name: {told}"
+    reported = check_dns_subdomain(f"{shape.name}-{max(shape.count - 1, 0):03d}")
+    if reported:
+        return f"name: {reported}"
     for field, number in (("count", shape.count), ("gpus", shape.gpus), ("pods", shape.pods)):
         if number < 0:
             return f"{field}: {number} is less than 0"
@@ -103,14 +103,14 @@ def check_shape(shape: Shape) -> str:
 
 def _check_names(shape: Shape) -> str:
     for name in shape.resources:
-        if told := check_qualified_name(name):
-            return f"resources[{name}]: {told}"
+        if reported := check_qualified_name(name):
+            return f"resources[{name}]: {reported}"
     for key, value in shape.labels.items():
-        if told := check_qualified_name(key) or check_label_value(value):
-            return f"labels[{key}]: {told}"
+        if reported := check_qualified_name(key) or check_label_value(value):
+            return f"labels[{key}]: {reported}"
     for key in shape.annotations:
-        if told := check_annotation_key(key):
-            return f"annotations[{key}]: {told}"
+        if reported := check_annotation_key(key):
+            return f"annotations[{key}]: {reported}"
     values = {
         "gpuModel": shape.gpu_model,
         "zone": shape.zone,
@@ -118,11 +118,11 @@ def _check_names(shape: Shape) -> str:
         "instanceType": shape.instance_type,
     }
     for field, value in values.items():
-        if told := check_label_value(value):
-            return f"{field}: {told}"
+        if reported := check_label_value(value):
+            return f"{field}: {reported}"
     for index, taint in enumerate(shape.taints):
-        if told := check_qualified_name(taint.key) or check_label_value(taint.value):
-            return f"taints[{index}]: {told}"
+        if reported := check_qualified_name(taint.key) or check_label_value(taint.value):
+            return f"taints[{index}]: {reported}"
         if taint.effect not in _EFFECTS:
             return f"taints[{index}].effect: {taint.effect!r} is none of {', '.join(_EFFECTS)}"
     return ""

@@ -111,9 +111,9 @@ def _name_problem(name: str) -> str | None:
         return problem
     if "/" not in name:
         if name not in _CONTAINER_RESOURCES and not name.startswith(_HUGE_PAGES):
-            told = "must be a standard resource for containers"
+            reported = "must be a standard resource for containers"
             problem = check_resource_name(name)
-            return told if problem is None else f"{problem}; {told}"
+            return reported if problem is None else f"{problem}; {reported}"
     elif "kubernetes.io/" not in name and not is_extended(name):
         return "doesn't follow extended resource name standard"
     return None

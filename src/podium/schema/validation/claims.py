@@ -48,5 +48,5 @@ def _check_data_source(errors: Errors, path: str, source: Document) -> None:
     errors.extend(required(f"{path}.{field}") for field in ("name", "kind") if not source.get(field))
     group = source.get("apiGroup") or ""
     if not group and source.get("kind") not in (None, "PersistentVolumeClaim"):
-        told = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        errors.append(invalid(path, source.get("kind"), told))
+        reported = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        errors.append(invalid(path, source.get("kind"), reported))

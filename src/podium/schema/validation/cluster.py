@@ -42,11 +42,11 @@ def check_node_update(errors: Errors, new: Document, old: Document) -> None:
     known = before.get("podCIDRs") or ([before["podCIDR"]] if before.get("podCIDR") else [])
     wanted = after.get("podCIDRs") or ([after["podCIDR"]] if after.get("podCIDR") else [])
     if known and wanted != known:
-        told = 'node updates may not change podCIDR except from "" to valid'
-        errors.append(forbidden("spec.podCIDRs", told))
+        reported = 'node updates may not change podCIDR except from "" to valid'
+        errors.append(forbidden("spec.podCIDRs", reported))
     if before.get("providerID") and after.get("providerID") != before["providerID"]:
-        told = 'node updates may not change providerID except from "" to valid'
-        errors.append(forbidden("spec.providerID", told))
+        reported = 'node updates may not change providerID except from "" to valid'
+        errors.append(forbidden("spec.providerID", reported))
 
 
 def _check_taints(errors: Errors, path: str, taints: list[Document]) -> None:
@@ -60,13 +60,13 @@ def _check_taints(errors: Errors, path: str, taints: list[Document]) -> None:
         check_choice(errors, f"{at}.effect", effect, TAINT_EFFECTS)
         if (key, effect) in seen:
             shown = {name: taint[name] for name in ("key", "value", "effect") if taint.get(name)}
-            told = "taints must be unique by key and effect pair"
-            errors.append(_duplicate_taint(at, shown, told))
+            reported = "taints must be unique by key and effect pair"
+            errors.append(_duplicate_taint(at, shown, reported))
         seen.add((key, effect))
 
 
-def _duplicate_taint(path: str, taint: Document, told: str) -> FieldError:
-    plain = invalid(path, taint, told)
+def _duplicate_taint(path: str, taint: Document, reported: str) -> FieldError:
+    plain = invalid(path, taint, reported)
     detail = plain.detail.replace("Invalid value", "Duplicate value", 1)
     return FieldError(path, "FieldValueDuplicate", detail)
 
@@ -83,11 +83,11 @@ def check_priority_class(errors: Errors, document: Document) -> None:
                 if name in _SYSTEM_PRIORITIES
                 else f"{name} is not a known system priority class"
             )
-            told = f"priority class names with 'system-' prefix are reserved for system use only. error: {why}"
-            errors.append(forbidden("metadata.name", told))
+            reported = f"priority class names with 'system-' prefix are reserved for system use only. error: {why}"
+            errors.append(forbidden("metadata.name", reported))
     elif value > HIGHEST_USER_PRIORITY:
-        told = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
-        errors.append(forbidden("value", told))
+        reported = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+        errors.append(forbidden("value", reported))
     check_choice(errors, "preemptionPolicy", document.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))
 
 
@@ -178,8 +178,8 @@ def check_cluster_role(errors: Errors, document: Document) -> None:
     if aggregation is not None:
         at, selectors = "aggregationRule.clusterRoleSelectors", aggregation.get("clusterRoleSelectors") or ()
         if not selectors:
-            told = "at least one clusterRoleSelector required if aggregationRule is non-nil"
-            errors.append(required(at, told))
+            reported = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+            errors.append(required(at, reported))
         for index, selector in enumerate(selectors):
             check_selector(errors, f"{at}[{index}]", selector)
 
@@ -193,8 +193,8 @@ def _check_rule(errors: Errors, path: str, rule: Document, *, namespaced: bool) 
         if namespaced:
             errors.append(invalid(at, urls, "namespaced rules cannot apply to non-resource URLs"))
         if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
-            told = "rules cannot apply to both regular resources and non-resource URLs"
-            errors.append(invalid(at, urls, told))
+            reported = "rules cannot apply to both regular resources and non-resource URLs"
+            errors.append(invalid(at, urls, reported))
         return
     if not rule.get("apiGroups"):
         errors.append(required(f"{path}.apiGroups", "resource rules must supply at least one api group"))

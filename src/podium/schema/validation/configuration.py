@@ -136,8 +136,8 @@ def _quota_name_problem(name: str) -> str | None:
     problem = check_resource_name(name)
     if name in STANDARD_RESOURCES or "hugepages-" in name:
         return problem
-    told = "must be a standard resource for quota"
-    return told if problem is None else f"{problem}; {told}"
+    reported = "must be a standard resource for quota"
+    return reported if problem is None else f"{problem}; {reported}"
 
 
 def _check_scope_requirement(errors: Errors, path: str, requirement: Document) -> None:
@@ -147,12 +147,12 @@ def _check_scope_requirement(errors: Errors, path: str, requirement: Document) -
         errors.append(invalid(f"{path}.scopeName", scope, "unsupported scope"))
     if operator in ("In", "NotIn"):
         if not values:
-            told = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-            errors.append(required(f"{path}.values", told))
+            reported = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            errors.append(required(f"{path}.values", reported))
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            told = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector"
-            errors.append(invalid(f"{path}.values", values, told))
+            reported = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector"
+            errors.append(invalid(f"{path}.values", values, reported))
     else:
         errors.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
 
@@ -183,23 +183,23 @@ def check_limit_range(errors: Errors, document: Document) -> None:
         if kind == "PersistentVolumeClaim" and not any(
             "storage" in (item.get(field) or {}) for field in ("min", "max")
         ):
-            told = "either minimum or maximum storage value is required, but neither was provided"
-            errors.append(required(f"{at}.limits", told))
+            reported = "either minimum or maximum storage value is required, but neither was provided"
+            errors.append(required(f"{at}.limits", reported))
         _check_limits(errors, at, item)
 
 
 def _check_limits(errors: Errors, path: str, item: Document) -> None:
-    for low, high, where, shown, told in _ORDER:
+    for low, high, where, shown, reported in _ORDER:
         smaller, larger = item.get(low) or {}, item.get(high) or {}
         for name in smaller:
             if name not in larger:
                 continue
             first, second = milli_or_none(smaller[name]), milli_or_none(larger[name])
             if first is not None and second is not None and first > second:
-                sentence = told.format(canonical(smaller[name]), canonical(larger[name]))
+                sentence = reported.format(canonical(smaller[name]), canonical(larger[name]))
                 errors.append(invalid(f"{path}.{where}[{name}]", item[shown][name], sentence))
     for name, ratio in (item.get("maxLimitRequestRatio") or {}).items():
         milli = milli_or_none(ratio)
         if milli is not None and milli < 1000:
-            told = f"ratio {canonical(ratio)} is less than 1"
-            errors.append(invalid(f"{path}.maxLimitRequestRatio[{name}]", ratio, told))
+            reported = f"ratio {canonical(ratio)} is less than 1"
+            errors.append(invalid(f"{path}.maxLimitRequestRatio[{name}]", ratio, reported))

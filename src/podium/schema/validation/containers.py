@@ -137,17 +137,17 @@ def _check_init_parts(errors: Errors, path: str, container: Document, around: Su
     )
     for index, entry in enumerate(container.get("resizePolicy") or ()):
         if entry.get("restartPolicy") == "RestartContainer":
-            told = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+            reported = "must not be set to 'RestartContainer' for non-sidecar initContainers"
             at = f"{path}.resizePolicy[{index}].restartPolicy"
-            errors.append(invalid(at, "RestartContainer", told))
+            errors.append(invalid(at, "RestartContainer", reported))
 
 
 def _check_restart_rules(errors: Errors, path: str, container: Document) -> None:
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is None:
         if rules:
-            told = "must specify restartPolicy when restart rules are used"
-            errors.append(required(f"{path}.restartPolicy", told))
+            reported = "must specify restartPolicy when restart rules are used"
+            errors.append(required(f"{path}.restartPolicy", reported))
     elif policy not in _RESTART_POLICIES:
         errors.append(unsupported(f"{path}.restartPolicy", policy, _RESTART_POLICIES))
     if len(rules) > 20:
@@ -216,11 +216,11 @@ def _check_mounts(errors: Errors, path: str, container: Document, around: Surrou
         seen.add(place)
         for device in devices:
             if device.get("name") == name:
-                told = "must not already exist in volumeDevices"
-                errors.append(invalid(f"{path}[{index}].name", name, told))
+                reported = "must not already exist in volumeDevices"
+                errors.append(invalid(f"{path}[{index}].name", name, reported))
             if device.get("devicePath") == place:
-                told = "must not already exist as a path in volumeDevices"
-                errors.append(invalid(f"{path}[{index}].mountPath", place, told))
+                reported = "must not already exist as a path in volumeDevices"
+                errors.append(invalid(f"{path}[{index}].mountPath", place, reported))
         if len(mount) > 2:
             _check_mount_options(errors, path, index, mount, container)
 
@@ -234,16 +234,16 @@ def _check_mount_options(errors: Errors, path: str, index: int, mount: Document,
         if has_back_step(within):
             errors.append(invalid(f"{path}.{field}", within, "must not contain '..'"))
     if mount.get("subPath") and mount.get("subPathExpr"):
-        told = "subPathExpr and subPath are mutually exclusive"
-        errors.append(invalid(f"{path}[{index}].subPathExpr", mount["subPathExpr"], told))
+        reported = "subPathExpr and subPath are mutually exclusive"
+        errors.append(invalid(f"{path}[{index}].subPathExpr", mount["subPathExpr"], reported))
     propagation = mount.get("mountPropagation")
     if propagation is not None:
         if propagation not in _PROPAGATIONS:
             errors.append(unsupported(f"{path}.mountPropagation", propagation, _PROPAGATIONS))
         privileged = (container.get("securityContext") or {}).get("privileged")
         if propagation == "Bidirectional" and not privileged:
-            told = "Bidirectional mount propagation is available only to privileged containers"
-            errors.append(forbidden(f"{path}.mountPropagation", told))
+            reported = "Bidirectional mount propagation is available only to privileged containers"
+            errors.append(forbidden(f"{path}.mountPropagation", reported))
     recursive = mount.get("recursiveReadOnly")
     if recursive is not None:
         at = f"{path}.recursiveReadOnly"
@@ -253,8 +253,8 @@ def _check_mount_options(errors: Errors, path: str, index: int, mount: Document,
             if not mount.get("readOnly"):
                 errors.append(forbidden(at, "may only be specified when readOnly is true"))
             if propagation not in (None, "None"):
-                told = "may only be specified when mountPropagation is None or not specified"
-                errors.append(forbidden(at, told))
+                reported = "may only be specified when mountPropagation is None or not specified"
+                errors.append(forbidden(at, reported))
 
 
 def _check_devices(errors: Errors, path: str, container: Document, around: Surroundings) -> None:
@@ -272,8 +272,8 @@ def _check_devices(errors: Errors, path: str, container: Document, around: Surro
         if volume is None:
             errors.append(not_found(f"{at}.name", name))
         elif "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
-            told = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
-            errors.append(invalid(f"{at}.name", name, told))
+            reported = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+            errors.append(invalid(f"{at}.name", name, reported))
         if not place:
             errors.append(required(f"{at}.devicePath"))
         if place in places:
@@ -283,8 +283,8 @@ def _check_devices(errors: Errors, path: str, container: Document, around: Surro
         if any(mount.get("name") == name for mount in mounts):
             errors.append(invalid(f"{at}.name", name, "must not already exist in volumeMounts"))
         if any(mount.get("mountPath") == place for mount in mounts):
-            told = "must not already exist as a path in volumeMounts"
-            errors.append(invalid(f"{at}.devicePath", place, told))
+            reported = "must not already exist as a path in volumeMounts"
+            errors.append(invalid(f"{at}.devicePath", place, reported))
         names_seen.add(name)
         places.add(place)
 
@@ -299,5 +299,5 @@ def _check_resize_policy(errors: Errors, path: str, entries: list[Document], aro
         check_choice(errors, path, resource, frozenset({"cpu", "memory"}))
         check_choice(errors, path, policy, frozenset({"NotRequired", "RestartContainer"}))
         if around.restart_policy == "Never" and policy != "NotRequired":
-            told = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            errors.append(invalid(path, policy, told))
+            reported = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            errors.append(invalid(path, policy, reported))

@@ -30,8 +30,8 @@ def check_crd(errors: Errors, document: Document) -> None:
     spec: Document = document.get("spec") or {}
     named: Document = spec.get("names") or {}
     if document["metadata"].get("name") != f"{named.get('plural', '')}.{spec.get('group', '')}":
-        told = 'must be spec.names.plural+"."+spec.group'
-        errors.append(invalid("metadata.name", document["metadata"].get("name", ""), told))
+        reported = 'must be spec.names.plural+"."+spec.group'
+        errors.append(invalid("metadata.name", document["metadata"].get("name", ""), reported))
     _check_spec(errors, spec, named)
     _check_stored_versions(errors, document)
 
@@ -49,8 +49,8 @@ def check_crd_update(errors: Errors, new: Document, old: Document) -> None:
         check_same(errors, "spec.names.kind", wanted.get("kind"), known.get("kind"))
         check_same(errors, "spec.names.plural", wanted.get("plural"), known.get("plural"))
     elif wanted.get("plural") != known.get("plural"):
-        told = 'must be spec.names.plural+"."+spec.group'
-        errors.append(invalid("metadata.name", new["metadata"].get("name", ""), told))
+        reported = 'must be spec.names.plural+"."+spec.group'
+        errors.append(invalid("metadata.name", new["metadata"].get("name", ""), reported))
 
 
 def _check_spec(errors: Errors, spec: Document, named: Document) -> None:
@@ -64,8 +64,8 @@ def _check_spec(errors: Errors, spec: Document, named: Document) -> None:
     check_choice(errors, "spec.scope", spec.get("scope"), _SCOPES)
     if spec.get("preserveUnknownFields"):
         instead = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        told = f"cannot set to true, {instead}"
-        errors.append(invalid("spec.preserveUnknownFields", True, told))
+        reported = f"cannot set to true, {instead}"
+        errors.append(invalid("spec.preserveUnknownFields", True, reported))
     versions: list[Document] = spec.get("versions") or []
     for index, version in enumerate(versions):
         _check_version(errors, f"spec.versions[{index}]", version)
@@ -82,8 +82,8 @@ def _check_spec(errors: Errors, spec: Document, named: Document) -> None:
     if strategy == "Webhook" and len(versions) > 1:
         errors.append(forbidden("spec.conversion.strategy", _NO_WEBHOOKS))
     if strategy != "Webhook" and "webhook" in conversion:
-        told = "should not be set when strategy is not set to Webhook"
-        errors.append(forbidden("spec.conversion.webhookClientConfig", told))
+        reported = "should not be set when strategy is not set to Webhook"
+        errors.append(forbidden("spec.conversion.webhookClientConfig", reported))
 
 
 def _check_names(errors: Errors, named: Document) -> None:
@@ -96,13 +96,13 @@ def _check_names(errors: Errors, named: Document) -> None:
         if field.lower().endswith("kind"):
             problem = names.check_dns_1035(name.lower())
             if problem:
-                told = f"may have mixed case, but should otherwise match: {problem}"
-                errors.append(invalid(at, name, told))
+                reported = f"may have mixed case, but should otherwise match: {problem}"
+                errors.append(invalid(at, name, reported))
         else:
             complain(errors, at, name, names.check_dns_1035(name))
     if named.get("kind") and named.get("kind") == named.get("listKind"):
-        told = "kind and listKind may not be the same"
-        errors.append(invalid("spec.names.listKind", named["listKind"], told))
+        reported = "kind and listKind may not be the same"
+        errors.append(invalid("spec.names.listKind", named["listKind"], reported))
     for field in ("shortNames", "categories"):
         for index, name in enumerate(named.get(field) or ()):
             complain(errors, f"spec.names.{field}[{index}]", name, names.check_dns_1035(name))
@@ -132,7 +132,7 @@ def _check_version(errors: Errors, path: str, version: Document) -> None:
 
 
 def _check_scale(errors: Errors, path: str, scale: Document) -> None:
-    for field, roots, told in (
+    for field, roots, reported in (
         ("specReplicasPath", (".spec.",), "should be a json path under .spec"),
         ("statusReplicasPath", (".status.",), "should be a json path under .status"),
         ("labelSelectorPath", (".spec.", ".status."), "should be a json path under either .spec or .status"),
@@ -143,7 +143,7 @@ def _check_scale(errors: Errors, path: str, scale: Document) -> None:
                 errors.append(required(at))
             continue
         if _check_path(errors, at, place) and not place.startswith(roots):
-            errors.append(invalid(at, place, told))
+            errors.append(invalid(at, place, reported))
 
 
 def _check_path(errors: Errors, path: str, place: str) -> bool:
@@ -156,15 +156,15 @@ def _check_path(errors: Errors, path: str, place: str) -> bool:
 def _check_column(errors: Errors, path: str, column: Document) -> None:
     if not column.get("name"):
         errors.append(required(f"{path}.name"))
-    kind, told = column.get("type") or "", f"must be one of {','.join(_COLUMN_TYPES)}"
+    kind, reported = column.get("type") or "", f"must be one of {','.join(_COLUMN_TYPES)}"
     if not kind:
-        errors.append(required(f"{path}.type", told))
+        errors.append(required(f"{path}.type", reported))
     elif kind not in _COLUMN_TYPES:
-        errors.append(invalid(f"{path}.type", kind, told))
+        errors.append(invalid(f"{path}.type", kind, reported))
     form = column.get("format") or ""
     if form and form not in _COLUMN_FORMATS:
-        told = f"must be one of {','.join(_COLUMN_FORMATS)}"
-        errors.append(invalid(f"{path}.format", form, told))
+        reported = f"must be one of {','.join(_COLUMN_FORMATS)}"
+        errors.append(invalid(f"{path}.format", form, reported))
     place = column.get("jsonPath") or ""
     # The server's own name of the field, from before it had one in the API.
     if not place:
@@ -181,9 +181,9 @@ def _check_stored_versions(errors: Errors, document: Document) -> None:
         errors.append(invalid("status.storedVersions", None, "must have at least one stored version"))
     for index, version in enumerate(stored):
         if version not in known:
-            told = (
+            reported = (
                 f"missing from spec.versions; {version} was previously a storage version, and must remain in "
                 f"spec.versions until a storage migration ensures no data remains persisted in {version} and "
                 f"removes {version} from status.storedVersions"
             )
-            errors.append(invalid(f"status.storedVersions[{index}]", version, told))
+            errors.append(invalid(f"status.storedVersions[{index}]", version, reported))

@@ -106,8 +106,8 @@ def check_field_reference(errors: Errors, path: str, reference: Document, allowe
         else:
             errors.append(invalid(path, whole, "does not support subscript"))
     elif field not in _CONVERTIBLE:
-        told = f"error converting fieldPath: field label not supported: {field}"
-        errors.append(invalid(f"{path}.fieldPath", field, told))
+        reported = f"error converting fieldPath: field label not supported: {field}"
+        errors.append(invalid(f"{path}.fieldPath", field, reported))
     else:
         errors.append(unsupported(f"{path}.fieldPath", field, frozenset(allowed)))
 
@@ -130,10 +130,10 @@ def check_amount_reference(errors: Errors, path: str, reference: Document, *, in
         return
     if resource.endswith(".cpu"):
         if divisor not in _CPU_DIVISORS:
-            told = "only divisor's values 1m and 1 are supported with the cpu resource"
-            errors.append(invalid(f"{path}.divisor", resource, told))
+            reported = "only divisor's values 1m and 1 are supported with the cpu resource"
+            errors.append(invalid(f"{path}.divisor", resource, reported))
     elif divisor not in _SIZE_DIVISORS:
         what = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}
         noun = what.get(resource.partition(".")[2], "hugepages")
-        told = f"only divisor's values {', '.join(_SIZE_DIVISORS)} are supported with the {noun} resource"
-        errors.append(invalid(f"{path}.divisor", resource, told))
+        reported = f"only divisor's values {', '.join(_SIZE_DIVISORS)} are supported with the {noun} resource"
+        errors.append(invalid(f"{path}.divisor", resource, reported))

@@ -27,8 +27,8 @@ def check_failure_policy(errors: Errors, path: str, spec: Document) -> None:
             errors.append(required(f"{at}.action", f"valid values: {_quoted(_ACTIONS)}"))
         elif action == "FailIndex":
             if "backoffLimitPerIndex" not in spec:
-                told = "requires the backoffLimitPerIndex to be set"
-                errors.append(invalid(f"{at}.action", action, told))
+                reported = "requires the backoffLimitPerIndex to be set"
+                errors.append(invalid(f"{at}.action", action, reported))
         elif action not in _ACTIONS:
             errors.append(unsupported(f"{at}.action", action, _ACTIONS))
         codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or ()
@@ -43,11 +43,11 @@ def check_failure_policy(errors: Errors, path: str, spec: Document) -> None:
             elif status not in _STATUSES:
                 errors.append(unsupported(f"{place}.status", status, _STATUSES))
         if codes is not None and conditions:
-            told = "specifying both OnExitCodes and OnPodConditions is not supported"
-            errors.append(FieldError(at, "FieldValueInvalid", f"Invalid value: {told}"))
+            reported = "specifying both OnExitCodes and OnPodConditions is not supported"
+            errors.append(FieldError(at, "FieldValueInvalid", f"Invalid value: {reported}"))
         if codes is None and not conditions:
-            told = "specifying one of OnExitCodes and OnPodConditions is required"
-            errors.append(FieldError(at, "FieldValueInvalid", f"Invalid value: {told}"))
+            reported = "specifying one of OnExitCodes and OnPodConditions is required"
+            errors.append(FieldError(at, "FieldValueInvalid", f"Invalid value: {reported}"))
 
 
 def _check_exit_codes(errors: Errors, path: str, codes: Document, containers: set[str | None]) -> None:
@@ -57,8 +57,8 @@ def _check_exit_codes(errors: Errors, path: str, codes: Document, containers: se
     elif operator not in _OPERATORS:
         errors.append(unsupported(f"{path}.operator", operator, _OPERATORS))
     if "containerName" in codes and codes["containerName"] not in containers:
-        told = "must be one of the container or initContainer names in the pod template"
-        errors.append(invalid(f"{path}.containerName", codes["containerName"], told))
+        reported = "must be one of the container or initContainer names in the pod template"
+        errors.append(invalid(f"{path}.containerName", codes["containerName"], reported))
     if not values:
         errors.append(invalid(f"{path}.values", values, "at least one value is required"))
     elif len(values) > 255:
@@ -75,8 +75,8 @@ def _check_exit_codes(errors: Errors, path: str, codes: Document, containers: se
 def check_success_policy(errors: Errors, path: str, spec: Document) -> None:
     rules = spec["successPolicy"].get("rules") or []
     if not rules:
-        told = "at least one rules must be specified when the successPolicy is specified"
-        errors.append(required(f"{path}.rules", told))
+        reported = "at least one rules must be specified when the successPolicy is specified"
+        errors.append(required(f"{path}.rules", reported))
     if len(rules) > 20:
         errors.append(too_many(f"{path}.rules", len(rules), 20))
     completions = spec.get("completions", 0)
@@ -84,26 +84,26 @@ def check_success_policy(errors: Errors, path: str, spec: Document) -> None:
         at = f"{path}.rules[{index}]"
         count, indexes = rule.get("succeededCount"), rule.get("succeededIndexes")
         if count is None and indexes is None:
-            told = "at least one of succeededCount or succeededIndexes must be specified"
-            errors.append(required(at, told))
+            reported = "at least one of succeededCount or succeededIndexes must be specified"
+            errors.append(required(at, reported))
         total = None
         if indexes is not None:
             total, problem = _count_indexes(indexes, completions)
             if problem:
-                told = f"error parsing succeededIndexes: {problem}"
-                errors.append(invalid(f"{at}.succeededIndexes", indexes, told))
+                reported = f"error parsing succeededIndexes: {problem}"
+                errors.append(invalid(f"{at}.succeededIndexes", indexes, reported))
         if count is not None:
             place = f"{at}.succeededCount"
             check_not_negative(errors, place, count)
             if count > completions:
-                told = f"must be less than or equal to {completions} (the number of specified completions)"
-                errors.append(invalid(place, count, told))
+                reported = f"must be less than or equal to {completions} (the number of specified completions)"
+                errors.append(invalid(place, count, reported))
             if total is not None and count > total:
-                told = (
+                reported = (
                     f"must be less than or equal to {total} "
                     "(the number of indexes in the specified succeededIndexes field)"
                 )
-                errors.append(invalid(place, count, told))
+                errors.append(invalid(place, count, reported))
 
 
 def _count_indexes(text: str, completions: int) -> tuple[int, str]:

@@ -53,8 +53,8 @@ def check_job(errors: Errors, document: Document) -> None:
         # The last pod's host name must be one too.
         hostname = f"{metadata.get('name', '')}-{completions - 1}"
         if names.check_dns_label(hostname):
-            told = f"will not able to create pod with invalid DNS label: {hostname}"
-            errors.append(invalid("metadata.name", metadata.get("name", ""), told))
+            reported = f"will not able to create pod with invalid DNS label: {hostname}"
+            errors.append(invalid("metadata.name", metadata.get("name", ""), reported))
 
 
 def check_job_update(errors: Errors, new: Document, old: Document) -> None:
@@ -65,8 +65,8 @@ def check_job_update(errors: Errors, new: Document, old: Document) -> None:
     if after.get("completionMode") != "Indexed":
         check_same(errors, "spec.completions", completions, before.get("completions"))
     elif completions is not None and completions != before.get("completions") and completions != parallelism:
-        told = "can only be modified in tandem with spec.parallelism"
-        errors.append(invalid("spec.completions", completions, told))
+        reported = "can only be modified in tandem with spec.parallelism"
+        errors.append(invalid("spec.completions", completions, reported))
     check_same(errors, "spec.selector", after.get("selector"), before.get("selector"))
     _check_template_kept(errors, after.get("template") or {}, before, old.get("status") or {})
     for field in _IMMUTABLE:
@@ -154,8 +154,8 @@ def _check_manager(errors: Errors, path: str, manager: str) -> None:
     if not manager:
         errors.append(required(path))
     elif not slash or not rest:
-        told = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        errors.append(invalid(path, manager, told))
+        reported = 'must be a domain-prefixed path (such as "acme.io/foo")'
+        errors.append(invalid(path, manager, reported))
     else:
         complain(errors, path, domain, names.check_dns_subdomain(domain))
     if len(manager) > 63:
@@ -168,25 +168,25 @@ def _check_indexed(errors: Errors, path: str, spec: Document) -> None:
     if completions is None:
         errors.append(required(f"{path}.completions", "when completion mode is Indexed"))
     if parallelism > _MOST_INDEXES:
-        told = f"must be less than or equal to {_MOST_INDEXES} when completion mode is Indexed"
-        errors.append(invalid(f"{path}.parallelism", parallelism, told))
+        reported = f"must be less than or equal to {_MOST_INDEXES} when completion mode is Indexed"
+        errors.append(invalid(f"{path}.parallelism", parallelism, reported))
     if failed is not None:
         if completions is not None and failed > completions:
             errors.append(invalid(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions"))
         if failed > _MOST_INDEXES:
-            told = f"must be less than or equal to {_MOST_INDEXES}"
-            errors.append(invalid(f"{path}.maxFailedIndexes", failed, told))
+            reported = f"must be less than or equal to {_MOST_INDEXES}"
+            errors.append(invalid(f"{path}.maxFailedIndexes", failed, reported))
     if (completions or 0) > _MANY_COMPLETIONS and "backoffLimitPerIndex" in spec:
         if failed is None:
-            told = f"must be specified when completions is above {_MANY_COMPLETIONS}"
-            errors.append(required(f"{path}.maxFailedIndexes", told))
+            reported = f"must be specified when completions is above {_MANY_COMPLETIONS}"
+            errors.append(required(f"{path}.maxFailedIndexes", reported))
         for field, value in (("parallelism", parallelism), ("maxFailedIndexes", failed or 0)):
             if value > _MOST_PARALLEL:
-                told = (
+                reported = (
                     f"must be less than or equal to {_MOST_PARALLEL} when completions are above "
                     f"{_MANY_COMPLETIONS} and used with backoff limit per index"
                 )
-                errors.append(invalid(f"{path}.{field}", value, told))
+                errors.append(invalid(f"{path}.{field}", value, reported))
 
 
 def _check_selector(errors: Errors, spec: Document) -> None:
@@ -197,8 +197,8 @@ def _check_selector(errors: Errors, spec: Document) -> None:
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
     try:
         if not from_selector(selector)(labels):
-            told = "`selector` does not match template `labels`"
-            errors.append(invalid("spec.template.metadata.labels", dict(sorted(labels.items())), told))
+            reported = "`selector` does not match template `labels`"
+            errors.append(invalid("spec.template.metadata.labels", dict(sorted(labels.items())), reported))
     except SelectorError:
         pass  # told already
 

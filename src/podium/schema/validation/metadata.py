@@ -97,8 +97,10 @@ def _check_owners(errors: Errors, owners: list[Document]) -> None:
         if owner.get("controller"):
             if controller is not None:
                 both = " and ".join(f"{each.get('kind')}/{each.get('name')}" for each in (controller, owner))
-                told = f'Only one reference can have Controller set to true. Found "true" in references for {both}'
-                errors.append(invalid(path, owners, told))
+                reported = (
+                    f'Only one reference can have Controller set to true. Found "true" in references for {both}'
+                )
+                errors.append(invalid(path, owners, reported))
             controller = owner
 
 

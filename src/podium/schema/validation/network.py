@@ -35,8 +35,8 @@ def check_service(errors: Errors, document: Document) -> None:
     if not ports and not headless and kind != "ExternalName":
         errors.append(required("spec.ports"))
     if kind in ("LoadBalancer", "NodePort") and headless:
-        told = f"may not be set to 'None' for {kind} services"
-        errors.append(invalid("spec.clusterIPs[0]", "None", told))
+        reported = f"may not be set to 'None' for {kind} services"
+        errors.append(invalid("spec.clusterIPs[0]", "None", reported))
     if kind == "ExternalName":
         _check_external_name(errors, spec)
     _check_service_ports(errors, kind, ports)
@@ -138,11 +138,11 @@ def _check_traffic(errors: Errors, spec: Document, kind: str) -> None:
     if reachable:
         check_choice(errors, "spec.externalTrafficPolicy", outside, _POLICIES)
     elif outside:
-        told = "may only be set for externally-accessible services"
-        errors.append(invalid("spec.externalTrafficPolicy", outside, told))
+        reported = "may only be set for externally-accessible services"
+        errors.append(invalid("spec.externalTrafficPolicy", outside, reported))
     if spec.get("healthCheckNodePort") and not (kind == "LoadBalancer" and outside == "Local"):
-        told = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        errors.append(invalid("spec.healthCheckNodePort", spec["healthCheckNodePort"], told))
+        reported = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        errors.append(invalid("spec.healthCheckNodePort", spec["healthCheckNodePort"], reported))
     inside = spec.get("internalTrafficPolicy")
     if inside is not None:
         check_choice(errors, "spec.internalTrafficPolicy", inside, _POLICIES)
@@ -244,11 +244,11 @@ def _check_reachable(errors: Errors, path: str, text: str) -> ipaddress.IPv4Addr
     if address.is_loopback:
         errors.append(invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
     if address.is_link_local:
-        told = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
-        errors.append(invalid(path, text, told))
+        reported = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
+        errors.append(invalid(path, text, reported))
     if address.is_multicast and str(address).startswith(("224.0.0.", "ff02:")):
-        told = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
-        errors.append(invalid(path, text, told))
+        reported = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+        errors.append(invalid(path, text, reported))
     return address
 
 
@@ -282,8 +282,8 @@ def _check_policy_port(errors: Errors, path: str, port: Document) -> None:
     number, last = port.get("port"), port.get("endPort")
     if number is None:
         if last is not None:
-            told = "may not be specified when `port` is not specified"
-            errors.append(invalid(f"{path}.endPort", last, told))
+            reported = "may not be specified when `port` is not specified"
+            errors.append(invalid(f"{path}.endPort", last, reported))
         return
     check_port_or_name(errors, f"{path}.port", number)
     if last is None:

@@ -66,12 +66,12 @@ def _check_node_term(errors: Errors, path: str, term: Document, *, strict: bool)
                 errors.append(required(f"{at}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
         elif operator in ("Exists", "DoesNotExist"):
             if values:
-                told = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                errors.append(forbidden(f"{at}.values", told))
+                reported = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                errors.append(forbidden(f"{at}.values", reported))
         elif operator in ("Gt", "Lt"):
             if len(values) != 1:
-                told = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-                errors.append(required(f"{at}.values", told))
+                reported = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+                errors.append(required(f"{at}.values", reported))
         else:
             errors.append(invalid(f"{at}.operator", operator, _OPERATOR))
         key = requirement.get("key", "")
@@ -85,11 +85,11 @@ def _check_node_term(errors: Errors, path: str, term: Document, *, strict: bool)
         if operator not in ("In", "NotIn"):
             errors.append(invalid(f"{at}.operator", operator, _OPERATOR))
         elif len(values) != 1:
-            told = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-            errors.append(required(f"{at}.values", told))
+            reported = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            errors.append(required(f"{at}.values", reported))
         if requirement.get("key") != "metadata.name":
-            told = "not a valid field selector key"
-            errors.append(invalid(f"{at}.key", requirement.get("key", ""), told))
+            reported = "not a valid field selector key"
+            errors.append(invalid(f"{at}.key", requirement.get("key", ""), reported))
         else:
             for number, value in enumerate(values):
                 complain(errors, f"{at}.values[{number}]", value, names.check_dns_subdomain(value))
@@ -105,8 +105,8 @@ def _check_pod_term(errors: Errors, path: str, term: Document) -> None:
         _check_label_keys(errors, f"{path}.{field}", keys, term.get("labelSelector"))
     for index, key in enumerate(matching):
         if key in avoiding:
-            told = "exists in both matchLabelKeys and mismatchLabelKeys"
-            errors.append(invalid(f"{path}.matchLabelKeys[{index}]", key, told))
+            reported = "exists in both matchLabelKeys and mismatchLabelKeys"
+            errors.append(invalid(f"{path}.matchLabelKeys[{index}]", key, reported))
     key = term.get("topologyKey", "")
     if not key:
         errors.append(required(f"{path}.topologyKey", "can not be empty"))
@@ -132,17 +132,17 @@ def check_tolerations(errors: Errors, path: str, tolerations: list[Document]) ->
             if problem := names.check_qualified_name(key):
                 complain(errors, f"{path}[{index}].key", key, problem)
         elif operator != "Exists":
-            told = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            errors.append(invalid(f"{path}[{index}].operator", operator, told))
+            reported = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+            errors.append(invalid(f"{path}[{index}].operator", operator, reported))
         if "tolerationSeconds" in toleration and effect != "NoExecute":
-            told = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            errors.append(invalid(f"{path}[{index}].effect", effect, told))
+            reported = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            errors.append(invalid(f"{path}[{index}].effect", effect, reported))
         if operator in ("", "Equal"):
             complain(errors, f"{path}[{index}].operator", value, names.check_label_value(value))
         elif operator == "Exists":
             if value:
-                told = "value must be empty when `operator` is 'Exists'"
-                errors.append(invalid(f"{path}[{index}].operator", value, told))
+                reported = "value must be empty when `operator` is 'Exists'"
+                errors.append(invalid(f"{path}[{index}].operator", value, reported))
         else:
             known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
             errors.append(unsupported(f"{path}[{index}].operator", operator, known))
@@ -172,8 +172,8 @@ def check_spread(errors: Errors, path: str, constraints: list[Document]) -> None
             if domains <= 0:
                 errors.append(invalid(f"{at}.minDomains", domains, POSITIVE))
             if action != "DoNotSchedule":
-                told = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-                errors.append(invalid(f"{at}.minDomains", domains, told))
+                reported = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+                errors.append(invalid(f"{at}.minDomains", domains, reported))
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if field in constraint:
                 check_choice(errors, f"{at}.{field}", constraint[field], _INCLUSION)

@@ -51,8 +51,8 @@ def check_pod_update(errors: Errors, new: Document, old: Document) -> None:
         lines = "".join(
             f"\n- {field}: {show(before.get(field))}\n+ {field}: {show(restored.get(field))}" for field in changed
         )
-        told = f"pod updates may not change fields other than {_MAY_CHANGE}{lines}"
-        errors.append(forbidden("spec", told))
+        reported = f"pod updates may not change fields other than {_MAY_CHANGE}{lines}"
+        errors.append(forbidden("spec", reported))
 
 
 def _put_back(restored: Document, before: Document, field: str) -> None:
@@ -79,8 +79,8 @@ def _check_deadline(errors: Errors, new: int | None, old: int | None) -> None:
     path = "spec.activeDeadlineSeconds"
     if new is None:
         if old is not None:
-            told = "must not update from a positive integer to nil value"
-            errors.append(invalid(path, None, told))
+            reported = "must not update from a positive integer to nil value"
+            errors.append(invalid(path, None, reported))
     elif not 0 <= new <= _LARGEST:
         errors.append(invalid(path, new, f"must be between 0 and {_LARGEST}, inclusive"))
     elif old is not None and new > old:
@@ -104,16 +104,16 @@ def _check_gates(errors: Errors, new: list[Document], old: list[Document]) -> No
     known = [gate.get("name") for gate in old]
     for index, gate in enumerate(new):
         if gate.get("name") not in known:
-            told = f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'"
-            errors.append(forbidden(f"spec.schedulingGates[{index}].name", told))
+            reported = f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'"
+            errors.append(forbidden(f"spec.schedulingGates[{index}].name", reported))
 
 
 def _check_narrowing(errors: Errors, restored: Document, before: Document) -> None:
     """A pod that waits at a gate may be told to run on fewer nodes, never on others."""
     wanted, selector = restored.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if any(wanted.get(key) != value for key, value in selector.items()):
-        told = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        errors.append(invalid("spec.nodeSelector", wanted, told))
+        reported = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        errors.append(invalid("spec.nodeSelector", wanted, reported))
     _put_back(restored, before, "nodeSelector")
     new = (restored.get("affinity") or {}).get("nodeAffinity")
     old = (before.get("affinity") or {}).get("nodeAffinity")
@@ -135,13 +135,13 @@ def _check_affinity(errors: Errors, new: Document, old: Document) -> None:
     if not before:
         return
     if len(before) != len(after):
-        told = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        errors.append(invalid(path, after, told))
+        reported = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        errors.append(invalid(path, after, reported))
         return
     for index, (term, known) in enumerate(zip(after, before, strict=True)):
         if not _only_adds(term, known):
-            told = "only additions are allowed (no mutations or deletions)"
-            errors.append(invalid(f"{path}[{index}]", term, told))
+            reported = "only additions are allowed (no mutations or deletions)"
+            errors.append(invalid(f"{path}[{index}]", term, reported))
 
 
 def _only_adds(term: Document, known: Document) -> bool:

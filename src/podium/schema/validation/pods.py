@@ -60,8 +60,8 @@ def check_pod_template(errors: Errors, path: str, template: Document) -> None:
     spec: Document = template.get("spec") or {}
     check_pod_spec(errors, f"{path}.spec", spec)
     if spec.get("ephemeralContainers"):
-        told = "ephemeral containers not allowed in pod template"
-        errors.append(forbidden(f"{path}.spec.ephemeralContainers", told))
+        reported = "ephemeral containers not allowed in pod template"
+        errors.append(forbidden(f"{path}.spec.ephemeralContainers", reported))
 
 
 def check_new_pod(errors: Errors, document: Document) -> None:
@@ -70,8 +70,8 @@ def check_new_pod(errors: Errors, document: Document) -> None:
     if spec.get("ephemeralContainers"):
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if spec.get("nodeName") and spec.get("schedulingGates"):
-        told = "cannot be set until all schedulingGates have been cleared"
-        errors.append(forbidden("spec.nodeName", told))
+        reported = "cannot be set until all schedulingGates have been cleared"
+        errors.append(forbidden("spec.nodeName", reported))
 
 
 def check_pod_spec(errors: Errors, path: str, spec: Document, *, pod: Document | None = None) -> None:
@@ -106,8 +106,8 @@ def check_pod_spec(errors: Errors, path: str, spec: Document, *, pod: Document |
         check_tolerations(errors, f"{path}.tolerations", spec["tolerations"])
     deadline = get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= _LARGEST:
-        told = f"must be between 1 and {_LARGEST}, inclusive"
-        errors.append(invalid(f"{path}.activeDeadlineSeconds", deadline, told))
+        reported = f"must be between 1 and {_LARGEST}, inclusive"
+        errors.append(invalid(f"{path}.activeDeadlineSeconds", deadline, reported))
     if get("preemptionPolicy") is not None:
         check_choice(errors, f"{path}.preemptionPolicy", spec["preemptionPolicy"], _PREEMPTION_POLICIES)
     if get("hostNetwork"):
@@ -158,8 +158,8 @@ def _check_rare(errors: Errors, path: str, spec: Document) -> None:
     if group is not None:
         name = group.get("podGroupName")
         if name is None:
-            told = "must specify one of: `podGroupName`"
-            errors.append(invalid(f"{path}.schedulingGroup.podGroupName", None, told))
+            reported = "must specify one of: `podGroupName`"
+            errors.append(invalid(f"{path}.schedulingGroup.podGroupName", None, reported))
         else:
             at = f"{path}.schedulingGroup.podGroupName"
             complain(errors, at, name, names.check_dns_subdomain(name))
@@ -208,11 +208,11 @@ def _check_resource_claims(errors: Errors, path: str, claims: list[Document]) ->
             seen.add(name)
         given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if field in claim]
         if len(given) > 1:
-            told = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            errors.append(invalid(at, claim, told))
+            reported = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            errors.append(invalid(at, claim, reported))
         if not given:
-            told = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            errors.append(invalid(at, claim, told))
+            reported = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            errors.append(invalid(at, claim, reported))
         for field in given:
             complain(errors, f"{at}.{field}", claim[field], names.check_dns_subdomain(claim[field]))
     return frozenset(seen)
@@ -225,8 +225,8 @@ def _check_dns(errors: Errors, path: str, spec: Document) -> None:
             errors.append(required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
             return
         if not config.get("nameservers"):
-            told = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-            errors.append(required(f"{path}.nameservers", told))
+            reported = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            errors.append(required(f"{path}.nameservers", reported))
             return
     config = config or {}
     servers, searches = config.get("nameservers") or [], config.get("searches") or []
@@ -237,8 +237,8 @@ def _check_dns(errors: Errors, path: str, spec: Document) -> None:
     if len(searches) > 32:
         errors.append(invalid(f"{path}.searches", searches, "must not have more than 32 search paths"))
     if len(" ".join(searches)) > 2048:
-        told = "must not have more than 2048 characters (including spaces) in the search list"
-        errors.append(invalid(f"{path}.searches", searches, told))
+        reported = "must not have more than 2048 characters (including spaces) in the search list"
+        errors.append(invalid(f"{path}.searches", searches, reported))
     for index, search in enumerate(searches):
         if search != ".":
             # Underscores are allowed here, as in the names of service records.
@@ -265,5 +265,5 @@ def _check_host_network(errors: Errors, path: str, spec: Document, *, is_pod: bo
             outside = port.get("hostPort", 0)
             if (is_pod or outside) and outside != port.get("containerPort"):
                 at = f"{path}.containers[{index}].ports[{number}].hostPort"
-                told = "must match `containerPort` when `hostNetwork` is true"
-                errors.append(invalid(at, outside, told))
+                reported = "must match `containerPort` when `hostNetwork` is true"
+                errors.append(invalid(at, outside, reported))

@@ -30,8 +30,8 @@ def check_probe(errors: Errors, path: str, kind: str, probe: Document, grace: in
         errors.append(invalid(f"{path}.terminationGracePeriodSeconds", patience, "must be greater than 0"))
     if kind == "readinessProbe":
         if patience is not None:
-            told = "must not be set for readinessProbes"
-            errors.append(invalid(f"{path}.terminationGracePeriodSeconds", patience, told))
+            reported = "must not be set for readinessProbes"
+            errors.append(invalid(f"{path}.terminationGracePeriodSeconds", patience, reported))
     elif probe.get("successThreshold") != 1:
         errors.append(invalid(f"{path}.successThreshold", probe.get("successThreshold", 0), "must be 1"))
 
@@ -61,11 +61,11 @@ def _check_handler(errors: Errors, path: str, handlers: Document, grace: int) ->
             for header in handler.get("httpHeaders") or ():
                 name = header.get("name", "")
                 if not _is_header_name(name):
-                    told = (
+                    reported = (
                         "a valid HTTP header must consist of alphanumeric characters or '-' "
                         "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
                     )
-                    errors.append(invalid(f"{at}.httpHeaders", name, told))
+                    errors.append(invalid(f"{at}.httpHeaders", name, reported))
         case "tcpSocket":
             check_port_or_name(errors, f"{at}.port", handler.get("port", 0))
         case "grpc":
@@ -74,5 +74,5 @@ def _check_handler(errors: Errors, path: str, handlers: Document, grace: int) ->
         case "sleep":
             seconds = handler.get("seconds", 0)
             if not 0 <= seconds <= grace:
-                told = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
-                errors.append(invalid(at, seconds, told))
+                reported = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+                errors.append(invalid(at, seconds, reported))

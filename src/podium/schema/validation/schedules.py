@@ -31,8 +31,8 @@ def check_schedule(errors: Errors, path: str, text: str, *, has_zone: bool, zone
         errors.append(invalid(path, text, problem))
     if "TZ" in text:
         if not zone_allowed:
-            told = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-            errors.append(invalid(path, text, told))
+            reported = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+            errors.append(invalid(path, text, reported))
         elif has_zone:
             errors.append(invalid(path, text, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
 
@@ -42,8 +42,8 @@ def check_time_zone(errors: Errors, path: str, zone: str) -> None:
         errors.append(invalid(path, zone, "timeZone must be nil or non-empty string"))
         return
     if zone.lower() == "local":
-        told = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        errors.append(invalid(path, zone, told))
+        reported = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        errors.append(invalid(path, zone, reported))
         return
     try:
         zoneinfo.ZoneInfo(zone)

@@ -18,22 +18,22 @@ def check_security_context(errors: Errors, path: str, context: Document, *, host
     if kind is not None:
         check_choice(errors, f"{path}.procMount", kind, ("Default", "Unmasked"))
         if host_users and kind == "Unmasked":
-            told = "`hostUsers` must be false to use `Unmasked`"
-            errors.append(invalid(f"{path}.procMount", kind, told))
+            reported = "`hostUsers` must be false to use `Unmasked`"
+            errors.append(invalid(f"{path}.procMount", kind, reported))
     if context.get("allowPrivilegeEscalation") is False:
-        told = "cannot set `allowPrivilegeEscalation` to false and"
+        reported = "cannot set `allowPrivilegeEscalation` to false and"
         if context.get("privileged"):
-            errors.append(invalid(path, context, f"{told} `privileged` to true"))
+            errors.append(invalid(path, context, f"{reported} `privileged` to true"))
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-            errors.append(invalid(path, context, f"{told} `capabilities.Add` CAP_SYS_ADMIN"))
+            errors.append(invalid(path, context, f"{reported} `capabilities.Add` CAP_SYS_ADMIN"))
 
 
 def check_pod_security_context(errors: Errors, path: str, spec: Document) -> None:
     """A pod's security context; `path` is the spec's."""
     context: Document = spec.get("securityContext") or {}
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        told = "ShareProcessNamespace and HostPID cannot both be enabled"
-        errors.append(invalid(f"{path}.securityContext.shareProcessNamespace", True, told))
+        reported = "ShareProcessNamespace and HostPID cannot both be enabled"
+        errors.append(invalid(f"{path}.securityContext.shareProcessNamespace", True, reported))
     if spec.get("hostUsers") is False:
         errors.extend(
             forbidden(f"{path}.{shown}", "when `hostUsers` is false")

@@ -66,8 +66,8 @@ def _check_source(errors: Errors, spec: Document) -> None:
         if kind == "hostPath":
             check_host_path(errors, "spec.hostPath", spec[kind])
             if spec[kind].get("path") == "/" and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-                told = "may not be 'recycle' for a hostPath mount of '/'"
-                errors.append(forbidden("spec.persistentVolumeReclaimPolicy", told))
+                reported = "may not be 'recycle' for a hostPath mount of '/'"
+                errors.append(forbidden("spec.persistentVolumeReclaimPolicy", reported))
         else:
             check_required_fields(errors, f"spec.{kind}", spec[kind], kind)
 
@@ -82,8 +82,8 @@ def check_volume_update(errors: Errors, new: Document, old: Document) -> None:
     check_volume(errors, new)
     after, before = new.get("spec") or {}, old.get("spec") or {}
     if any(after.get(field) != before.get(field) for field in _sources()):
-        told = "spec.persistentvolumesource is immutable after creation"
-        errors.append(forbidden("spec.persistentvolumesource", told))
+        reported = "spec.persistentvolumesource is immutable after creation"
+        errors.append(forbidden("spec.persistentvolumesource", reported))
     check_same(errors, "volumeMode", after.get("volumeMode"), before.get("volumeMode"))
     if before.get("nodeAffinity") is not None:
         check_same(errors, "nodeAffinity", after.get("nodeAffinity"), before["nodeAffinity"])
@@ -107,15 +107,15 @@ def check_claim_update(errors: Errors, new: Document, old: Document) -> None:
     if "resources" in changed and bound and _rest(after["resources"]) == _rest(before.get("resources")):
         changed.discard("resources")
     if changed - allowed:
-        told = (
+        reported = (
             "spec is immutable after creation except resources.requests and volumeAttributesClassName "
             "for bound claims"
         )
-        errors.append(forbidden("spec", told))
+        errors.append(forbidden("spec", reported))
     capacity = milli_or_none(((old.get("status") or {}).get("capacity") or {}).get("storage", "0")) or 0
     if size is not None and known is not None and size < known and size <= capacity:
-        told = "field can not be less than status.capacity"
-        errors.append(forbidden("spec.resources.requests.storage", told))
+        reported = "field can not be less than status.capacity"
+        errors.append(forbidden("spec.resources.requests.storage", reported))
     check_same(errors, "volumeMode", after.get("volumeMode"), before.get("volumeMode"))
 
 

@@ -42,8 +42,8 @@ def check_volumes(errors: Errors, path: str, volumes: list[Document], pod_name: 
             usable[name] = volume
         if made and (volume.get("persistentVolumeClaim") or {}).get("claimName") in made:
             claim = volume["persistentVolumeClaim"]["claimName"]
-            told = "must not reference a PVC that gets created for an ephemeral volume"
-            errors.append(invalid(f"{path}[{index}].persistentVolumeClaim.claimName", claim, told))
+            reported = "must not reference a PVC that gets created for an ephemeral volume"
+            errors.append(invalid(f"{path}[{index}].persistentVolumeClaim.claimName", claim, reported))
     return usable
 
 
@@ -146,8 +146,8 @@ def _check_downward_file(errors: Errors, path: str, item: Document) -> None:
     if "fieldRef" in item:
         check_field_reference(errors, f"{path}.fieldRef", item["fieldRef"], FILE_FIELDS)
         if "resourceFieldRef" in item:
-            told = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            errors.append(invalid(path, "resource", told))
+            reported = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            errors.append(invalid(path, "resource", reported))
     elif "resourceFieldRef" in item:
         check_amount_reference(errors, f"{path}.resourceFieldRef", item["resourceFieldRef"], in_volume=True)
     else:

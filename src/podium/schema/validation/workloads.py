@@ -38,8 +38,8 @@ def check_deployment(errors: Errors, document: Document) -> None:
     match strategy.get("type"):
         case "Recreate":
             if rolling is not None:
-                told = "may not be specified when strategy `type` is 'Recreate'"
-                errors.append(forbidden("spec.strategy.rollingUpdate", told))
+                reported = "may not be specified when strategy `type` is 'Recreate'"
+                errors.append(forbidden("spec.strategy.rollingUpdate", reported))
         case "RollingUpdate":
             _check_rolling_deployment(errors, "spec.strategy.rollingUpdate", rolling or {})
         case _:
@@ -126,8 +126,10 @@ def check_stateful_set_update(errors: Errors, new: Document, old: Document) -> N
     fields = (after.keys() | before.keys()) - frozenset(_SET_MAY_CHANGE)
     if any(after.get(field) != before.get(field) for field in fields):
         listed = ", ".join(f"'{field}'" for field in _SET_MAY_CHANGE[:-1])
-        told = f"updates to statefulset spec for fields other than {listed} and 'minReadySeconds' are forbidden"
-        errors.append(forbidden("spec", told))
+        reported = (
+            f"updates to statefulset spec for fields other than {listed} and 'minReadySeconds' are forbidden"
+        )
+        errors.append(forbidden("spec", reported))
 
 
 def _check_selector_kept(errors: Errors, new: Document, old: Document) -> None:
@@ -148,8 +150,8 @@ def _check_set_policies(errors: Errors, spec: Document) -> None:
             errors.append(required("spec.updateStrategy"))
         case "OnDelete":
             if rolling is not None:
-                told = "only allowed for updateStrategy 'RollingUpdate'"
-                errors.append(invalid("spec.updateStrategy.rollingUpdate", rolling, told))
+                reported = "only allowed for updateStrategy 'RollingUpdate'"
+                errors.append(invalid("spec.updateStrategy.rollingUpdate", rolling, reported))
         case "RollingUpdate":
             if rolling is not None:
                 at = "spec.updateStrategy.rollingUpdate"
@@ -211,9 +213,9 @@ def _check_labels_match(errors: Errors, selector: Document | None, template: Doc
         return
     labels = (template.get("metadata") or {}).get("labels") or {}
     if not match.everything and not match(labels):
-        told = "`selector` does not match template `labels`"
+        reported = "`selector` does not match template `labels`"
         shown = dict(sorted(labels.items())) or None
-        errors.append(invalid("spec.template.metadata.labels", shown, told))
+        errors.append(invalid("spec.template.metadata.labels", shown, reported))
 
 
 def _check_always(errors: Errors, template: Document, kind: str) -> None:
@@ -223,8 +225,8 @@ def _check_always(errors: Errors, template: Document, kind: str) -> None:
     if policy != "Always":
         errors.append(unsupported("spec.template.spec.restartPolicy", policy, ("Always",)))
     if spec.get("activeDeadlineSeconds") is not None:
-        told = f"activeDeadlineSeconds in {kind} is not Supported"
-        errors.append(forbidden("spec.template.spec.activeDeadlineSeconds", told))
+        reported = f"activeDeadlineSeconds in {kind} is not Supported"
+        errors.append(forbidden("spec.template.spec.activeDeadlineSeconds", reported))
 
 
 def _check_rolling_deployment(errors: Errors, path: str, rolling: Document) -> None:
@@ -232,8 +234,8 @@ def _check_rolling_deployment(errors: Errors, path: str, rolling: Document) -> N
     _check_count(errors, f"{path}.maxUnavailable", unavailable)
     _check_count(errors, f"{path}.maxSurge", surge)
     if _amount(unavailable) == 0 and _amount(surge) == 0:
-        told = "may not be 0 when `maxSurge` is 0"
-        errors.append(invalid(f"{path}.maxUnavailable", unavailable, told))
+        reported = "may not be 0 when `maxSurge` is 0"
+        errors.append(invalid(f"{path}.maxUnavailable", unavailable, reported))
     _check_percent(errors, f"{path}.maxUnavailable", unavailable)
 
 
@@ -242,8 +244,8 @@ def _check_rolling_daemon_set(errors: Errors, path: str, rolling: Document) -> N
     check_count_or_percent(errors, f"{path}.maxUnavailable", unavailable)
     check_count_or_percent(errors, f"{path}.maxSurge", surge)
     if _amount(unavailable) and _amount(surge):
-        told = "may not be set when maxUnavailable is non-zero"
-        errors.append(invalid(f"{path}.maxSurge", surge, told))
+        reported = "may not be set when maxUnavailable is non-zero"
+        errors.append(invalid(f"{path}.maxSurge", surge, reported))
     elif not _amount(unavailable) and not _amount(surge):
         errors.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
 

@@ -127,17 +127,17 @@ def bars(
     frame = _Frame(_gutter(levels), y, _HEIGHT, (0.0, float(len(classes))), (0.0, highest))
     marks += _grid(frame, (), levels)
     room = frame.width / max(1, len(classes))
-    widest = max((text_width(told, SMALL) for told in classes), default=0.0)
+    widest = max((text_width(reported, SMALL) for reported in classes), default=0.0)
     size = SMALL * min(1.0, room / (widest + _APART))
     thick = min(28.0, 0.78 * room / max(1, len(groups)))
-    for place, told in enumerate(classes):
+    for place, reported in enumerate(classes):
         middle = frame.x(place + 0.5)
-        marks.append(Text((middle, frame.bottom + 18), told, "muted", "middle", size))
+        marks.append(Text((middle, frame.bottom + 18), reported, "muted", "middle", size))
         for number_, (group, values) in enumerate(groups):
             left = middle + (number_ - len(groups) / 2) * thick
             height = frame.bottom - frame.y(values[place])
             box = (left + 0.5, frame.bottom - height, thick - 1, height)
-            marks.append(Boxes(series(number_), [box], f"{group}, {told}: {number(values[place])}"))
+            marks.append(Boxes(series(number_), [box], f"{group}, {reported}: {number(values[place])}"))
     return Scene(name, title, about, WIDTH, frame.bottom + 28, marks)
 
 
@@ -145,20 +145,20 @@ def lanes(
     name: str, title: str, about: str, rows: Sequence[str], groups: Sequence[tuple[str, Sequence[float]]]
 ) -> Scene:
     """For each row as many lying bars as there are groups, of so many seconds.  Long names have room here."""
-    label = 12 + min(_LONGEST, max((text_width(told, SMALL) for told in rows), default=0.0))
+    label = 12 + min(_LONGEST, max((text_width(reported, SMALL) for reported in rows), default=0.0))
     thick = 12.0 if len(groups) < 3 else 8.0
     row = thick * max(1, len(groups)) + 6
     end = max((max(values, default=0.0) for _, values in groups), default=0.0) or 1.0
     marks, y = _heading(title, [group for group, _ in groups])
     frame = _Frame(label, y, row * max(1, len(rows)), (0.0, end), (0.0, 1.0))
     marks += _grid(frame, time_ticks(end, 5), ())
-    for place, told in enumerate(rows):
+    for place, reported in enumerate(rows):
         top = frame.top + row * place + 3
         middle = frame.top + row * (place + 0.5) + 4
-        marks.append(Text((label - 6, middle), shortened(told, label - 12, SMALL), "muted", "end", SMALL))
+        marks.append(Text((label - 6, middle), shortened(reported, label - 12, SMALL), "muted", "end", SMALL))
         for number_, (group, values) in enumerate(groups):
             box = (frame.left, top + number_ * thick, frame.x(values[place]) - frame.left, thick - 1)
-            marks.append(Boxes(series(number_), [box], f"{group}, {told}: {duration(values[place])}"))
+            marks.append(Boxes(series(number_), [box], f"{group}, {reported}: {duration(values[place])}"))
     return Scene(name, title, about, WIDTH, frame.bottom + 28, marks)
 
 
@@ -177,7 +177,7 @@ def gantt(
     """
     row, thick = 15.0, 10.0
     first = _QUEUES if kinds else 0
-    named = {told: series(first + place) for place, told in enumerate(kinds or ("running",))}
+    named = {reported: series(first + place) for place, reported in enumerate(kinds or ("running",))}
     if any(bar.kind is None for bar in rows):
         named[_OTHERS] = "axis"
     marks, y = _heading(title, [*named, "waiting"], inks=[*named.values(), "wait"])
@@ -272,15 +272,15 @@ def _levels(upper: float, unit: str) -> Ticks:
 
 
 def _gutter(levels: Ticks) -> float:
-    return 12 + max((text_width(told, SMALL) for _, told in levels), default=20.0)
+    return 12 + max((text_width(reported, SMALL) for _, reported in levels), default=20.0)
 
 
 def _grid(frame: _Frame, across: Ticks, levels: Ticks) -> list[Mark]:
     marks: list[Mark] = []
-    for value, told in levels:
+    for value, reported in levels:
         y = frame.y(value)
         marks.append(Stroke("grid", [(frame.left, y), (frame.left + frame.width, y)]))
-        marks.append(Text((frame.left - 6, y + 4), told, "muted", "end", SMALL))
+        marks.append(Text((frame.left - 6, y + 4), reported, "muted", "end", SMALL))
     for value, _ in across if not levels else ():
         marks.append(Stroke("grid", [(frame.x(value), frame.top), (frame.x(value), frame.bottom)]))
     marks.append(Stroke("axis", [(frame.left, frame.bottom), (frame.left + frame.width, frame.bottom)]))
@@ -289,11 +289,11 @@ def _grid(frame: _Frame, across: Ticks, levels: Ticks) -> list[Mark]:
 
 def _below(frame: _Frame, across: Ticks) -> list[Mark]:
     marks: list[Mark] = []
-    for value, told in across:
+    for value, reported in across:
         x = frame.x(value)
-        half = text_width(told, SMALL) / 2
+        half = text_width(reported, SMALL) / 2
         marks.append(Stroke("axis", [(x, frame.bottom), (x, frame.bottom + 4)]))
-        marks.append(Text((min(x, WIDTH - half - 1), frame.bottom + 18), told, "muted", "middle", SMALL))
+        marks.append(Text((min(x, WIDTH - half - 1), frame.bottom + 18), reported, "muted", "middle", SMALL))
     return marks
 
 

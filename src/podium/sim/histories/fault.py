@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from podium.core.profile import Profile
-from podium.sim.draw import Draw
+from podium.core.profiles.profile import Profile
 from podium.sim.histories import population as p
 from podium.sim.histories.invariants import Invariants
 from podium.sim.histories.stage import SCHEDULER, Stage, Violation
+from podium.sim.rng import Rng
 
 Document = dict[str, Any]
 
@@ -26,7 +26,7 @@ class Fault:
         self.stage = stage
         self.rules = rules
         self.seed = seed
-        self.draw = stage.draw.fork(self.name)
+        self.rng = stage.rng.fork(self.name)
 
     @classmethod
     def profiles(cls, given: Mapping[str, Profile]) -> Mapping[str, Profile]:
@@ -35,17 +35,17 @@ class Fault:
 
     def populate(self) -> None:
         """Nodes, queues and workloads: by default some of each kind, coming over time."""
-        draw = self.draw.fork("population")
-        self.stage.apply(*p.surroundings(), *p.some_nodes(draw, draw.whole(3, 5)))
-        self.arriving(draw, p.some_workloads(draw, draw.whole(6, 9)), self.horizon * 0.7)
+        rng = self.rng.fork("population")
+        self.stage.apply(*p.surroundings(), *p.some_nodes(rng, rng.whole(3, 5)))
+        self.arriving(rng, p.some_workloads(rng, rng.whole(6, 9)), self.horizon * 0.7)
 
-    def arriving(self, draw: Draw, workloads: list[list[Document]], within: float) -> None:
+    def arriving(self, rng: Rng, workloads: list[list[Document]], within: float) -> None:
         """Lets workloads come at any time of the first seconds; every third one is given up again later."""
         for number, documents in enumerate(workloads):
-            at = draw.between(0.0, within)
+            at = rng.between(0.0, within)
             self.stage.at(at, self._coming(documents))
             if number % 3 == 2:
-                self.stage.at(at + draw.between(5.0, 60.0), self._going(documents[0]))
+                self.stage.at(at + rng.between(5.0, 60.0), self._going(documents[0]))
 
     def _coming(self, documents: list[Document]) -> Callable[[], None]:
         return lambda: self.stage.apply(*documents)

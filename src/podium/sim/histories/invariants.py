@@ -27,12 +27,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podium.core.cluster import Cluster
-from podium.core.model import HOLDING, ON_NODE, State, Task
-from podium.core.recount import recount
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.recount import recount
+from podium.core.model.model import HOLDING, ON_NODE, State, Task
 from podium.dialects.kubernetes.translate import state_of
 from podium.embedded.store import Record
-from podium.engine.errands import Errand
+from podium.engine.dispatcher import CallType
 from podium.engine.recovery import GIVEN_UP
 from podium.engine.scheduler import Scheduler
 from podium.engine.world import World
@@ -81,7 +81,7 @@ class Invariants(Watcher):
     # --- what happens ---------------------------------------------------------------------------
 
     def sent(self, call: Call) -> None:
-        if call.errand == Errand.BIND.value:
+        if call.purpose == CallType.BIND:
             uid = call.ticket.key[1]
             self.binds[uid] += 1
             scheduler = self._scheduler(call.process)
@@ -91,9 +91,9 @@ class Invariants(Watcher):
                 self._seen[uid] = Seen(node.uid, amounts(node.status.allocatable))
             if scheduler is not None:
                 self._check_reserved(scheduler.world.cluster, uid)
-        elif call.errand == Errand.EVICT.value:
+        elif call.purpose == CallType.EVICT:
             self.evictions.setdefault(call.ticket.key[1], self._stage.elapsed)
-        elif call.errand == Errand.MARK.value:
+        elif call.purpose == CallType.MARK:
             self._marked.add(call.ticket.key[1])
             self._check_given_up(call)
 
@@ -117,12 +117,12 @@ class Invariants(Watcher):
         """I9: the mark of a pod says for what it goes."""
         change = call.ticket.change
         assert isinstance(change, Patch)
-        told = change.patch["status"]["conditions"][0]["message"]
+        reported = change.patch["status"]["conditions"][0]["message"]
         pod = self._stage.pods.get((change.namespace, change.name))
         if pod is None or pod.uid != change.uid or pod.metadata.controller is not None:
             return
-        if told.endswith(GIVEN_UP):
-            self._fail("I9", f"{pod.name} has no controller and is given up: {told}")
+        if reported.endswith(GIVEN_UP):
+            self._fail("I9", f"{pod.name} has no controller and is given up: {reported}")
 
     def _check_reserved(self, cluster: Cluster, uid: str) -> None:
         """I10: a place that is reserved for one is not given to another."""
@@ -215,11 +215,11 @@ class Invariants(Watcher):
         for uid, pod in pods.items():
             task = cluster.tasks[uid]
             state, node = state_of(pod), pod.spec.node_name
-            sent = world.sent.get(uid)
+            sent = world.assumed.get(uid)
             allowed: tuple[State, ...] = (state,)
             if sent is not None and state is State.PENDING:
                 allowed, state, node = (State.BINDING, State.BOUND), State.BINDING, sent.node
-            if uid in world.leaving and state in HOLDING:
+            if uid in world.evicting and state in HOLDING:
                 allowed = (State.RELEASING,)
             if task.state is State.RESERVED and state is State.PENDING and sent is None:
                 continue  # it holds a place that no pod shows; the sums below count it
@@ -232,9 +232,9 @@ class Invariants(Watcher):
         if wrong:
             self._fail("I5", f"{wrong} sums of nodes or queues are not those of their tasks")
         for name, row in cluster.nodes.rows.items():
-            node_told = world.cache.find(NODES, Node, ("", name))
+            node_reported = world.cache.find(NODES, Node, ("", name))
             facts = cluster.nodes.facts[row]
-            if node_told is None or facts is None or facts.uid != node_told.uid:
+            if node_reported is None or facts is None or facts.uid != node_reported.uid:
                 self._fail("I6", f"the model's node {name} is another one than was told")
 
     # --- at rest ---------------------------------------------------------------------------
@@ -245,18 +245,18 @@ class Invariants(Watcher):
         if len(running) != 1:
             self._fail("I7", f"{len(running)} schedulers run at the end")
         _, scheduler = running[0]
-        if scheduler.world.sent:
-            self._fail("I3", f"binds are still under way at rest: {sorted(scheduler.world.sent)}")
-        if scheduler.world.leaving:
-            self._fail("I3", f"evictions are still under way at rest: {sorted(scheduler.world.leaving)}")
+        if scheduler.world.assumed:
+            self._fail("I3", f"binds are still under way at rest: {sorted(scheduler.world.assumed)}")
+        if scheduler.world.evicting:
+            self._fail("I3", f"evictions are still under way at rest: {sorted(scheduler.world.evicting)}")
         self._check_model(scheduler)
-        self._check_told(scheduler.world)
+        self._check_reported(scheduler.world)
         self._check_afresh(scheduler)
         self._check_gangs()
         self._check_room()
         self._check_words()
 
-    def _check_told(self, world: World) -> None:
+    def _check_reported(self, world: World) -> None:
         for resource in sorted(world.resources, key=lambda each: each.plural):
             there = {(each.namespace, each.name): each for each in self._stage.server.objects(resource)}
             known = {(each.namespace, each.name): each for each in world.cache.all(resource)}
@@ -282,8 +282,8 @@ class Invariants(Watcher):
             if task.state is State.RESERVED and twin is not None:
                 afresh.cluster.reserve(twin, cluster.nodes.name(task.row))
         afresh.cluster.settle()
-        for what, tell in (("tasks", _tasks), ("rooms", _rooms), ("queues", _queues)):
-            ours, theirs = tell(cluster), tell(afresh.cluster)
+        for what, report in (("tasks", _tasks), ("rooms", _rooms), ("queues", _queues)):
+            ours, theirs = report(cluster), report(afresh.cluster)
             if ours != theirs:
                 different = sorted(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
                 first = different[0]
@@ -370,8 +370,8 @@ class Invariants(Watcher):
                 or pod.spec.scheduler_name not in self._stage.profiles
             ):
                 continue
-            told = next((each for each in pod.status.conditions or () if each.type == "PodScheduled"), None)
-            if told is None or told.status != "False" or not told.message:
+            reported = next((each for each in pod.status.conditions or () if each.type == "PodScheduled"), None)
+            if reported is None or reported.status != "False" or not reported.message:
                 self._fail("I7", f"{pod.name} waits, and nobody has said why")
 
     # --- the API's own numbers ---------------------------------------------------------------------------
@@ -465,6 +465,6 @@ def _queues(cluster: Cluster) -> dict[str, object]:
     return {
         f"{id} {names[column]}": amount
         for id, account in cluster.accounts.queues.items()
-        for column, amount in account.held.items()
+        for column, amount in account.allocated.items()
         if amount
     }

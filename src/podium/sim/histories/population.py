@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from podium.core.own_profiles import DEFAULT as OWN
+from podium.core.profiles.own_profiles import DEFAULT as OWN
 from podium.dialects import authoring, speaking
 from podium.dialects.workloads import DEFAULT_QUEUE, NAMESPACE, Ask, Document, Workload, template
-from podium.dialects.workloads import Draw as Wishes
+from podium.dialects.workloads import Rng as Wishes
 from podium.dialects.workloads import pod as plain_pod
 from podium.embedded.nodes.shapes import Shape, node_document
-from podium.sim.draw import Draw
+from podium.sim.rng import Rng
 
 T = TypeVar("T")
 
@@ -83,31 +83,31 @@ def batch_job(name: str, pods: int, ask: Ask) -> Document:
 class _Wishes:
     """A draw as the workloads of dialects know it."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    def __init__(self, rng: Rng) -> None:
+        self._rng = rng
 
     def whole(self, low: int, high: int) -> int:
-        return self._draw.whole(low, high)
+        return self._rng.whole(low, high)
 
     def chance(self, likely: float) -> bool:
-        return self._draw.chance(likely)
+        return self._rng.chance(likely)
 
     def pick(self, some: Sequence[T]) -> T:
-        return self._draw.pick(some)
+        return self._rng.pick(some)
 
     def ask(self) -> Ask:
-        return some_ask(self._draw)
+        return some_ask(self._rng)
 
 
-def some_ask(draw: Draw) -> Ask:
+def some_ask(rng: Rng) -> Ask:
     """Any wishes that small nodes can meet; some of them would rather be near or far from others."""
     spec: Document = {}
-    app = draw.pick(("red", "green", "blue"))
-    if draw.chance(0.15):
+    app = rng.pick(("red", "green", "blue"))
+    if rng.chance(0.15):
         term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "kubernetes.io/hostname"}
         preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 10, "podAffinityTerm": term}]}
-        spec["affinity"] = {draw.pick(("podAffinity", "podAntiAffinity")): preferred}
-    elif draw.chance(0.15):
+        spec["affinity"] = {rng.pick(("podAffinity", "podAntiAffinity")): preferred}
+    elif rng.chance(0.15):
         spec["topologySpreadConstraints"] = [
             {
                 "maxSkew": 1,
@@ -116,10 +116,10 @@ def some_ask(draw: Draw) -> Ask:
                 "labelSelector": {"matchLabels": {"app": app}},
             }
         ]
-    cpu, gpus = draw.whole(1, 3), draw.pick((0, 0, 1, 2))
-    seconds = draw.pick((5.0, 20.0, 35.0, 50.0, None))
-    scheduler = draw.pick((TAKING, PEACEFUL))
-    queue = draw.pick((DEFAULT_QUEUE, "research", "limited"))
+    cpu, gpus = rng.whole(1, 3), rng.pick((0, 0, 1, 2))
+    seconds = rng.pick((5.0, 20.0, 35.0, 50.0, None))
+    scheduler = rng.pick((TAKING, PEACEFUL))
+    queue = rng.pick((DEFAULT_QUEUE, "research", "limited"))
     return Ask(
         cpu=cpu,
         gpus=gpus,
@@ -127,18 +127,18 @@ def some_ask(draw: Draw) -> Ask:
         scheduler=scheduler,
         queue=queue,
         naming=authoring().naming(queue),
-        priority=draw.pick(("", "low", "middle", "high")),
+        priority=rng.pick(("", "low", "middle", "high")),
         spec=spec,
         labels={"app": app},
     )
 
 
-def _lone(draw: Wishes, name: str) -> list[Document]:
-    return [pod(name, draw.ask())]
+def _lone(rng: Wishes, name: str) -> list[Document]:
+    return [pod(name, rng.ask())]
 
 
-def _batch_job(draw: Wishes, name: str) -> list[Document]:
-    return [batch_job(name, draw.whole(1, 3), draw.ask())]
+def _batch_job(rng: Wishes, name: str) -> list[Document]:
+    return [batch_job(name, rng.whole(1, 3), rng.ask())]
 
 
 def workloads() -> dict[str, Workload]:
@@ -147,9 +147,9 @@ def workloads() -> dict[str, Workload]:
     return {"pod": Workload(_lone), **dialects, "job": Workload(_batch_job)}
 
 
-def some_nodes(draw: Draw, count: int) -> list[Document]:
+def some_nodes(rng: Rng, count: int) -> list[Document]:
     return [
-        node(f"node-{number}", number, cpu=draw.pick((4, 8)), gpus=draw.pick((0, 4, 8))) for number in range(count)
+        node(f"node-{number}", number, cpu=rng.pick((4, 8)), gpus=rng.pick((0, 4, 8))) for number in range(count)
     ]
 
 
@@ -158,12 +158,12 @@ def surroundings() -> list[Document]:
     return [*priority_classes(), *(document for each in speaking() for document in each.surroundings)]
 
 
-def some_workloads(draw: Draw, count: int, *, gangs: bool = False) -> list[list[Document]]:
+def some_workloads(rng: Rng, count: int, *, gangs: bool = False) -> list[list[Document]]:
     """So many workloads of any kind, or of those whose pods start together."""
     kinds = {name: each for name, each in workloads().items() if each.gang or not gangs}
-    names, wishes = tuple(kinds), _Wishes(draw)
+    names, wishes = tuple(kinds), _Wishes(rng)
     found = []
     for number in range(count):
-        kind = draw.pick(names)
+        kind = rng.pick(names)
         found.append(kinds[kind].make(wishes, f"{kind}-{number}"))
     return found

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from podium.embedded.exchange import Feed
-from podium.embedded.local import BOOKMARK_SECONDS
+from podium.embedded.in_process import BOOKMARK_SECONDS
 from podium.errors import ApiError, TransportError
 from podium.kube.clock import SteadyClock
 from podium.kube.controller import Ticket
@@ -24,8 +24,8 @@ from podium.kube.resources import Resource
 from podium.kube.status import error_from_body
 from podium.kube.transport import Response, cut_lines
 from podium.kube.wire import Object
-from podium.sim.draw import Draw
 from podium.sim.histories.wire import Call, Stream, Wire
+from podium.sim.rng import Rng
 from podium.sim.server import Server
 
 CONCURRENCY = 16
@@ -73,7 +73,7 @@ class Process:
         name: str,
         machine: Machine,
         host: Host,
-        draw: Draw,
+        rng: Rng,
         *,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -87,7 +87,7 @@ class Process:
         self.stage = stage
         self.host = host
         self.clock = SteadyClock(host.wall, host.steady)
-        self._draw = draw
+        self._rng = rng
         self._may_write = may_write
         self._queue: deque[Ticket] = deque()
         self._in_flight = 0
@@ -107,7 +107,7 @@ class Process:
             watch.drop()
 
     def latency(self) -> float:
-        return self._draw.between(*_LATENCY)
+        return self._rng.between(*_LATENCY)
 
     def after(self, seconds: float, event: Callable[[], None]) -> None:
         """Something of this process's happens later, unless it is killed before; a frozen one does it when it

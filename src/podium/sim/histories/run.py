@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from podium.core.profile import Profile
+from podium.core.profiles.profile import Profile
 from podium.errors import UsageError
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.faults import FAULTS
@@ -110,8 +110,8 @@ class _Heard(logging.Handler):
         self.said: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        told = record.getMessage()
-        self.said.append(f"{told}: {record.exc_info[1]!r}" if record.exc_info else told)
+        reported = record.getMessage()
+        self.said.append(f"{reported}: {record.exc_info[1]!r}" if record.exc_info else reported)
 
 
 def _play(fault: Fault, stage: Stage, rules: Invariants) -> None:

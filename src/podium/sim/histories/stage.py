@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from podium.core.profile import Profile
+from podium.core.profiles.profile import Profile
 from podium.dialects import speaking
 from podium.dialects.dialect import Dialect, controllers_of
 from podium.embedded.controllers import all_controllers
@@ -29,9 +29,9 @@ from podium.kube.machine import Machine
 from podium.kube.manager import Manager
 from podium.kube.resources import EVENTS, NODES, PODS, Resource
 from podium.kube.wire import Node, Pod
-from podium.sim.draw import Draw
 from podium.sim.histories.process import Process
 from podium.sim.histories.wire import Call, Wire
+from podium.sim.rng import Rng
 from podium.sim.server import Server
 from podium.sim.virtual import BEGIN
 
@@ -110,7 +110,7 @@ class Stage:
         self.steps = 0
         self.writes = 0
         self.last_work = 0.0  # when somebody last wrote something that is more than a word
-        self.draw = Draw(seed)
+        self.rng = Rng(seed)
         self.wire = Wire()
         self.hosts: dict[str, Clockwork] = {}
         self.watchers: list[Watcher] = []
@@ -144,8 +144,8 @@ class Stage:
         """A process begins; one of the same name that still runs is killed."""
         self.kill(name)
         self._starts += 1
-        draw = self.draw.fork(f"{name} {self._starts}")
-        process = Process(self, name, machine, self.host(name), draw, may_write=may_write)
+        rng = self.rng.fork(f"{name} {self._starts}")
+        process = Process(self, name, machine, self.host(name), rng, may_write=may_write)
         for dialect in self.dialects:
             for definition in dialect.definitions:
                 machine.serve(definition.resource)
@@ -263,9 +263,9 @@ class Stage:
 
     def say(self, line: str) -> None:
         """Adds a line to the history."""
-        told = f"{self.elapsed:.6f} {line}"
-        self.trace.append(told)
-        self._digest.update(told.encode() + b"\n")
+        reported = f"{self.elapsed:.6f} {line}"
+        self.trace.append(reported)
+        self._digest.update(reported.encode() + b"\n")
 
     def sent(self, call: Call) -> None:
         for watcher in self.watchers:

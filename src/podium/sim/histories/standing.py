@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podium.core.facts import GangFacts
-from podium.core.model import Queue
+from podium.core.model.facts import GangFacts
+from podium.core.model.model import Queue
 from podium.dialects.kubernetes.membership import Membership, QueueMark, membership_of, queue_of
 from podium.dialects.kubernetes.policies import Priorities
 from podium.kube.wire import Node, Object, Pod

@@ -22,9 +22,9 @@ class Call(msgspec.Struct, frozen=True):
     sent: float  # seconds from the beginning
 
     @property
-    def errand(self) -> str:
+    def purpose(self) -> str:
         """What it was sent for: a controller's name, or the scheduler's own word for it."""
-        return self.ticket.controller
+        return self.ticket.purpose
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -96,10 +96,10 @@ class Wire:
     def lines(self, stream: Stream, lines: list[bytes]) -> list[tuple[float, bytes]]:
         arriving = [(0.0, line) for line in lines]
         for trouble in self.troubles:
-            told = (trouble.lines(stream, [line]) for _, line in arriving)
+            reported = (trouble.lines(stream, [line]) for _, line in arriving)
             arriving = [
                 (before + delay, line)
-                for (before, _), found in zip(arriving, told, strict=True)
+                for (before, _), found in zip(arriving, reported, strict=True)
                 for delay, line in found
             ]
         return arriving

@@ -86,8 +86,8 @@ def _about(runs: Sequence[Document]) -> str:
 
 def _section(name: str, about: str, content: str) -> str:
     place = name.lower().replace(" ", "-")
-    told = f'<p class="about">{escape(about)}</p>' if about else ""
-    return f'<section aria-labelledby="{place}"><h2 id="{place}">{escape(name)}</h2>{told}{content}</section>'
+    reported = f'<p class="about">{escape(about)}</p>' if about else ""
+    return f'<section aria-labelledby="{place}"><h2 id="{place}">{escape(name)}</h2>{reported}{content}</section>'
 
 
 # --- tables ------------------------------------------------------------------------------------------------------

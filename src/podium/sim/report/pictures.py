@@ -195,8 +195,8 @@ def _of_inflations(runs: Sequence[Document]) -> Iterator[Scene]:
             if run["curve"] and key in run["curve"][0]
         ]
         if lines:
-            told = f"{about}, by what has been asked for in per cent of all GPUs."
-            yield curves(name, title, told, lines, x_ticks=ticks, x_end=end, unit=" %", top=100.0)
+            reported = f"{about}, by what has been asked for in per cent of all GPUs."
+            yield curves(name, title, reported, lines, x_ticks=ticks, x_end=end, unit=" %", top=100.0)
     for place, run in enumerate(runs):
         if "map" in run:
             yield _map(run, place, len(runs) > 1)

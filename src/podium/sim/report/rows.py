@@ -64,13 +64,13 @@ def value_of(document: Document, path: str) -> float | None:
 def lines_of(runs: Sequence[Document]) -> list[Line]:
     """The figures that any of the runs has; what nobody asks for is left out."""
 
-    def is_told(line: Line) -> bool:
+    def is_reported(line: Line) -> bool:
         values = [value_of(run, line.path) for run in runs]
         if line.path.startswith("utilisation_percent.") and not any(values):
             return False
         return any(value is not None for value in values)
 
-    return [line for line in LINES if is_told(line)]
+    return [line for line in LINES if is_reported(line)]
 
 
 def shown(value: float | None, unit: str) -> str:
@@ -89,8 +89,8 @@ def queue_named(name: str) -> str:
 
 def best(values: Sequence[float | None], line: Line) -> set[int]:
     """Which of several runs are best, if they differ as far as can be seen."""
-    told = [value for value in values if value is not None]
-    if not line.better or len({shown(value, line.unit) for value in told}) < 2:
+    reported = [value for value in values if value is not None]
+    if not line.better or len({shown(value, line.unit) for value in reported}) < 2:
         return set()
-    top = shown(max(told) if line.better > 0 else min(told), line.unit)
+    top = shown(max(reported) if line.better > 0 else min(reported), line.unit)
     return {place for place, value in enumerate(values) if shown(value, line.unit) == top}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from podium.core.constraints import WHOLE, DeviceRequest
-from podium.core.devices import MOST as MOST_DEVICES
-from podium.core.fragmentation import Shape
+from podium.core.cluster.devices import MOST as MOST_DEVICES
+from podium.core.cluster.fragmentation import Shape
+from podium.core.model.constraints import WHOLE, DeviceRequest
 from podium.errors import UsageError
 from podium.sim.traces.stream import Stream
 from podium.sim.traces.tables import MOST, Line, read_table

@@ -80,15 +80,15 @@ class Stream:
 
 def _filled(seed: int, shifts: tuple[int, int, int]) -> Words:
     """607 words from a seed, three draws of the congruential generator in each."""
-    draw = seed % _MODULUS or _SEED_OF_ZERO
+    rng = seed % _MODULUS or _SEED_OF_ZERO
     for _ in range(_SKIPPED):
-        draw = draw * _FACTOR % _MODULUS
+        rng = rng * _FACTOR % _MODULUS
     words = []
     for _ in range(_LONG):
         word = 0
         for shift in shifts:
-            draw = draw * _FACTOR % _MODULUS
-            word ^= draw << shift
+            rng = rng * _FACTOR % _MODULUS
+            word ^= rng << shift
         words.append(word & 0xFFFF_FFFF_FFFF_FFFF)
     return np.array(words, dtype=np.uint64)
 

@@ -38,10 +38,10 @@ def read_jobs(path: Path, queues: Collection[str] | None = None) -> list[Job]:
     for line in read_table(path, COLUMNS, OPTIONAL):
         job = _read_job(line)
         if queues is not None and job.queue not in queues:
-            told = (
+            reported = (
                 f"job {job.name} names the queue {job.queue!r}, which is not there: --queue {job.queue}=1 makes it"
             )
-            raise line.error("queue", told)
+            raise line.error("queue", reported)
         if job.name in found:
             raise line.error("job", f"there are two jobs of the name {job.name}")
         found[job.name] = job

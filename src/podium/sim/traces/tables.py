@@ -110,9 +110,9 @@ def _lines(
             raise UsageError(f"{path}, line 1, column {required[0]}: there is no header; want {wanted}")
         missing = [name for name in required if name not in header]
         if missing:
-            told = ", ".join(header)
-            told = told if told.isprintable() and len(told) <= 200 else f"{told[:100]!r}..."
-            raise UsageError(f"{path}, line 1, column {missing[0]}: it is missing; want {wanted}, got {told}")
+            reported = ", ".join(header)
+            reported = reported if reported.isprintable() and len(reported) <= 200 else f"{reported[:100]!r}..."
+            raise UsageError(f"{path}, line 1, column {missing[0]}: it is missing; want {wanted}, got {reported}")
         twice = next((name for place, name in enumerate(header) if name and name in header[:place]), None)
         if twice is not None:
             raise UsageError(f"{path}, line 1, column {twice}: there are two columns of this name")

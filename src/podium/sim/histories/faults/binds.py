@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from podium.engine.errands import Errand
-from podium.engine.rests import FIRST_REST
+from podium.engine.backoff import FIRST_BACKOFF
+from podium.engine.dispatcher import CallType
 from podium.errors import ApiError, TransportError
 from podium.sim.binds import failure
-from podium.sim.draw import Draw
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.faults.crashes import Behind
 from podium.sim.histories.stage import SCHEDULER, Watcher
 from podium.sim.histories.wire import Call, Trouble
+from podium.sim.rng import Rng
 
 _LIKELY = 0.3
 
@@ -18,12 +18,12 @@ _LIKELY = 0.3
 class Lossy(Trouble):
     """Some binds are carried out, and nobody hears of it."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    def __init__(self, rng: Rng) -> None:
+        self._rng = rng
         self.lost: set[str] = set()  # pods
 
     def after(self, call: Call) -> Exception | None:
-        if call.errand != Errand.BIND.value or not self._draw.chance(_LIKELY):
+        if call.purpose != CallType.BIND or not self._rng.chance(_LIKELY):
             return None
         self.lost.add(call.ticket.key[1])
         return TransportError("the connection was reset")
@@ -36,7 +36,7 @@ class LostAnswers(Fault):
     name = "bind answers lost after the commit"
 
     def arrange(self) -> None:
-        self._lossy = Lossy(self.draw)
+        self._lossy = Lossy(self.rng)
         self._asked = Asked(self._lossy)
         self.stage.wire.troubles.append(self._lossy)
         # The watch is too late to be of help: the pod has to be asked.
@@ -61,25 +61,25 @@ class Asked(Watcher):
         self._lossy = lossy
 
     def sent(self, call: Call) -> None:
-        if call.errand == Errand.ASK.value:
+        if call.purpose == CallType.ASK:
             self.about.add(call.ticket.key[1])
 
     def answered(self, call: Call, error: Exception | None) -> None:
-        if call.errand == Errand.BIND.value and call.ticket.key[1] in self._lossy.lost:
+        if call.purpose == CallType.BIND and call.ticket.key[1] in self._lossy.lost:
             self.about.add(call.ticket.key[1])
 
 
 class Failing(Trouble):
     """Some binds are refused or not answered, before or after they were carried out."""
 
-    def __init__(self, draw: Draw, likely: float = _LIKELY) -> None:
-        self._draw = draw
+    def __init__(self, rng: Rng, likely: float = _LIKELY) -> None:
+        self._rng = rng
         self._likely = likely
 
     def before(self, call: Call) -> Exception | None:
-        if call.errand != Errand.BIND.value or not self._draw.chance(self._likely):
+        if call.purpose != CallType.BIND or not self._rng.chance(self._likely):
             return None
-        return failure(self._draw)
+        return failure(self._rng)
 
 
 class Attempts(Watcher):
@@ -92,7 +92,7 @@ class Attempts(Watcher):
         self.worst = 0
 
     def sent(self, call: Call) -> None:
-        if call.errand != Errand.BIND.value:
+        if call.purpose != CallType.BIND:
             return
         pod = call.ticket.key[1]
         until = self._until.pop(pod, 0.0)
@@ -102,13 +102,13 @@ class Attempts(Watcher):
         )
 
     def answered(self, call: Call, error: Exception | None) -> None:
-        if call.errand != Errand.BIND.value or error is None:
+        if call.purpose != CallType.BIND or error is None:
             return
         pod = call.ticket.key[1]
         count = self._failures[pod] = self._failures.get(pod, 0) + 1
         self.worst = max(self.worst, count)
         asked = error.details.get("retryAfterSeconds", 0) if isinstance(error, ApiError) else 0
-        self._until[pod] = self._fault.stage.elapsed + max(float(asked), FIRST_REST)
+        self._until[pod] = self._fault.stage.elapsed + max(float(asked), FIRST_BACKOFF)
 
 
 class FailedBinds(Fault):
@@ -119,5 +119,5 @@ class FailedBinds(Fault):
 
     def arrange(self) -> None:
         self._attempts = Attempts(self)
-        self.stage.wire.troubles.append(Failing(self.draw))
+        self.stage.wire.troubles.append(Failing(self.rng))
         self.stage.watchers.append(self._attempts)

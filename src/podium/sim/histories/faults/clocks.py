@@ -6,7 +6,7 @@ from functools import partial
 
 from podium.dialects.workloads import Ask
 from podium.embedded.nodes.shapes import TaintShape
-from podium.engine.errands import Errand
+from podium.engine.dispatcher import CallType
 from podium.sim.histories import population as p
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.faults.binds import Failing
@@ -26,7 +26,7 @@ class Clocks(Fault):
 
     def start(self) -> None:
         # Which of the clocks is wrong from the start: objects are then made in the future, or in the past.
-        ahead = self.draw.pick((-3600.0, 0.0, 0.0, 3600.0))
+        ahead = self.rng.pick((-3600.0, 0.0, 0.0, 3600.0))
         for host in ("server", CONTROLLERS):
             self.stage.host(host).ahead = ahead
         self.stage.start_controllers()
@@ -38,20 +38,20 @@ class Clocks(Fault):
         self.stage.apply(p.node("spare", 99, cpu=16, taints=[TaintShape("probes", "NoSchedule")]))
 
     def arrange(self) -> None:
-        self.stage.host(_LEADER).run_at(self.draw.pick((0.5, 1.0, 1.0, 2.0)))
-        for _ in range(self.draw.whole(2, 4)):
-            self.stage.at(self.draw.between(5.0, 80.0), self._jump)
+        self.stage.host(_LEADER).run_at(self.rng.pick((0.5, 1.0, 1.0, 2.0)))
+        for _ in range(self.rng.whole(2, 4)):
+            self.stage.at(self.rng.between(5.0, 80.0), self._jump)
         for number in range(6):
             self.stage.at(12.0 * (number + 1), partial(self._probe, f"probe-{number}"))
         self._killing = Killing(self._strike)
         self.stage.wire.troubles.append(self._killing)
-        if self.draw.chance(0.5):
-            number, after = self.draw.whole(1, 3), self.draw.chance(0.5)
-            at = self.draw.between(0.0, 50.0)
-            aim = partial(self._killing.aim, _LEADER, number, Errand.BIND.value, after=after)
+        if self.rng.chance(0.5):
+            number, after = self.rng.whole(1, 3), self.rng.chance(0.5)
+            at = self.rng.between(0.0, 50.0)
+            aim = partial(self._killing.aim, _LEADER, number, CallType.BIND, after=after)
             self.stage.at(at, aim)
-        if self.draw.chance(0.5):
-            self.stage.wire.troubles.append(Failing(self.draw, 0.1))
+        if self.rng.chance(0.5):
+            self.stage.wire.troubles.append(Failing(self.rng, 0.1))
 
     def _strike(self, victim: str) -> None:
         """The leader is killed, and another one on the same machine takes over when the lease is over."""
@@ -61,8 +61,8 @@ class Clocks(Fault):
 
     def _jump(self) -> None:
         """Of the scheduler's machine, or of the one that everybody else is on."""
-        seconds = self.draw.pick((-3600.0, 3600.0, -60.0, 60.0))
-        for host in self.draw.pick(((_LEADER,), (_LEADER,), ("server", CONTROLLERS))):
+        seconds = self.rng.pick((-3600.0, 3600.0, -60.0, 60.0))
+        for host in self.rng.pick(((_LEADER,), (_LEADER,), ("server", CONTROLLERS))):
             self.stage.host(host).ahead += seconds
 
     def _probe(self, name: str) -> None:
@@ -86,7 +86,7 @@ class Clocks(Fault):
     def verify(self) -> None:
         self.expect(self._leader.lost == 0, "the leader has lost its lease to a clock")
         for _, scheduler in self.stage.schedulers:
-            latency = scheduler.tally.task_latency
+            latency = scheduler.counters.task_latency
             self.expect(latency.sum >= 0, f"pods have waited for {latency.sum} ms")
 
     def begin_anew(self) -> None:

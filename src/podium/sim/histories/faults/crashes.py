@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from podium.engine.errands import Errand
+from podium.engine.dispatcher import CallType
 from podium.errors import ApiError, TransportError
 from podium.kube.changes import Read
 from podium.kube.lease import Ask, Election, Pause
 from podium.kube.resources import LEASES, PODS, Resource
 from podium.kube.transport import Request, Response
 from podium.kube.wire import Lease
-from podium.sim.draw import Draw
 from podium.sim.histories import population as p
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.stage import CONTROLLERS, SCHEDULER, Stage, Watcher
 from podium.sim.histories.wire import Call, Stream, Trouble
+from podium.sim.rng import Rng
 
 # Seeds from here on are one small scenario that is killed once: before and after its first write, its second, ...
 SWEEP = 1_000_000
@@ -32,19 +32,19 @@ class Killing(Trouble):
         """`strike` is how somebody is killed, and what becomes of him afterwards."""
         self._strike = strike
         self._victim = ""
-        self._errand = ""
+        self._purpose = ""
         self._left = 0
         self._after = False
         self._fatal: Call | None = None
 
-    def aim(self, victim: str, number: int, errand: str = "", *, after: bool) -> None:
+    def aim(self, victim: str, number: int, purpose: str = "", *, after: bool) -> None:
         """At somebody's write of that number from now, of all or of those for one errand."""
-        self._victim, self._errand, self._left, self._after = victim, errand, number, after
+        self._victim, self._purpose, self._left, self._after = victim, purpose, number, after
 
     def before(self, call: Call) -> Exception | None:
         if call.process != self._victim or isinstance(call.ticket.change, Read):
             return None
-        if self._errand and call.errand != self._errand:
+        if self._purpose and call.purpose != self._purpose:
             return None
         self._left -= 1
         if self._left == 0:
@@ -70,11 +70,11 @@ class Crash(Fault):
         if self.seed < SWEEP and self.seed % _HUNDREDS != _HUNDREDS - 1:
             super().populate()
             return
-        draw = Draw(0, "sweep") if self.seed >= SWEEP else self.draw.fork("population")
+        rng = Rng(0, "sweep") if self.seed >= SWEEP else self.rng.fork("population")
         large = self.seed < SWEEP
-        self.stage.apply(*p.surroundings(), *p.some_nodes(draw, 40 if large else 3))
-        workloads = p.some_workloads(draw, _GANGS if large else 4, gangs=True)
-        self.arriving(draw, workloads, self.horizon * 0.3)
+        self.stage.apply(*p.surroundings(), *p.some_nodes(rng, 40 if large else 3))
+        workloads = p.some_workloads(rng, _GANGS if large else 4, gangs=True)
+        self.arriving(rng, workloads, self.horizon * 0.3)
 
     def arrange(self) -> None:
         self._killing = Killing(self._strike)
@@ -82,8 +82,8 @@ class Crash(Fault):
             number, after = divmod(self.seed - SWEEP, 2)
             self._killing.aim(SCHEDULER, number + 1, after=bool(after))
         else:
-            for number in range(self.draw.whole(1, 4)):
-                self.stage.at(self.draw.between(1.0, 20.0) + 18.0 * number, self._aim)
+            for number in range(self.rng.whole(1, 4)):
+                self.stage.at(self.rng.between(1.0, 20.0) + 18.0 * number, self._aim)
         self.stage.wire.troubles.append(self._killing)
 
     def _strike(self, victim: str) -> None:
@@ -95,12 +95,12 @@ class Crash(Fault):
             self.stage.restart(victim)
 
     def _aim(self) -> None:
-        after = self.draw.chance(0.5)
-        if self.draw.chance(0.5):
-            self._killing.aim(SCHEDULER, self.draw.whole(1, 4), Errand.BIND.value, after=after)
+        after = self.rng.chance(0.5)
+        if self.rng.chance(0.5):
+            self._killing.aim(SCHEDULER, self.rng.whole(1, 4), CallType.BIND, after=after)
         else:
-            victim = self.draw.pick((SCHEDULER, CONTROLLERS))
-            self._killing.aim(victim, self.draw.whole(1, 15), after=after)
+            victim = self.rng.pick((SCHEDULER, CONTROLLERS))
+            self._killing.aim(victim, self.rng.whole(1, 15), after=after)
 
     def end(self) -> None:
         super().end()
@@ -122,7 +122,7 @@ class Candidate:
         self.alive = True
         self.frozen = False
         self._stage = stage
-        self._draw = stage.draw.fork(name)
+        self._rng = stage.rng.fork(name)
         self._host = stage.host(name)
         self._begin()
         stage.after(0.0, self._step)
@@ -133,7 +133,7 @@ class Candidate:
 
     def _begin(self) -> None:
         identity = f"{self._identity}-{self.lost}"
-        self._election = Election("kube-system", "podium-scheduler", identity, seed=self._draw.whole(0, 1 << 30))
+        self._election = Election("kube-system", "podium-scheduler", identity, seed=self._rng.whole(0, 1 << 30))
 
     def kill(self) -> None:
         self.alive = False
@@ -172,7 +172,7 @@ class Candidate:
         except ApiError as error:
             election.failed(error, host.steady())
         self._settle()
-        self._after(self._draw.between(0.001, 0.01), self._step)
+        self._after(self._rng.between(0.001, 0.01), self._step)
 
     def _read(self) -> Lease | None:
         reply = self._stage.server.handle(Request("GET", LEASES.path("kube-system", "podium-scheduler")))
@@ -223,7 +223,7 @@ class Binders(Watcher):
         self.last: dict[str, float] = {}
 
     def sent(self, call: Call) -> None:
-        if call.errand == Errand.BIND.value:
+        if call.purpose == CallType.BIND:
             self.first.setdefault(call.process, self._stage.elapsed)
             self.last[call.process] = self._stage.elapsed
 
@@ -246,8 +246,8 @@ class StaleStandby(Fault):
     def arrange(self) -> None:
         self._behind = Behind("scheduler-b", 20.0)
         self._binders = Binders(self.stage)
-        self._frozen = self.draw.chance(0.5)
-        self._ends = self.draw.between(15.0, 45.0)
+        self._frozen = self.rng.chance(0.5)
+        self._ends = self.rng.between(15.0, 45.0)
         self.stage.wire.troubles.append(self._behind)
         self.stage.watchers.append(self._binders)
         self.stage.at(self._ends, self._leave)

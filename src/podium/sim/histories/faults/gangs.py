@@ -27,24 +27,24 @@ class Contention(Fault):
     horizon = 60.0
 
     def populate(self) -> None:
-        draw = self.draw.fork("population")
+        rng = self.rng.fork("population")
         self._halves = self.seed % 3 == 2
         # Clocks of machines differ: what was planned when is not to be told by comparing them.
-        ahead = draw.pick((0.0, 3600.0)) if self._halves else 0.0
+        ahead = rng.pick((0.0, 3600.0)) if self._halves else 0.0
         for host in ("server", CONTROLLERS):
             self.stage.host(host).ahead = ahead
-        self._gangs = 2 if self.seed % 3 == 0 else draw.whole(3, 6)
-        self._size = 2 * draw.whole(1, 3)
+        self._gangs = 2 if self.seed % 3 == 0 else rng.whole(3, 6)
+        self._size = 2 * rng.whole(1, 3)
         # Room for one and a half of them; where each holds its half already, for exactly these halves.
         room = self._size * self._gangs // 2 if self._halves else self._size + self._size // 2
-        per_node = draw.pick((1, 2)) if room % 2 == 0 else 1
+        per_node = rng.pick((1, 2)) if room % 2 == 0 else 1
         self.stage.apply(
             *p.surroundings(),
             *(p.node(f"node-{each:02}", each, cpu=16, gpus=per_node) for each in range(room // per_node)),
         )
         # Halves last longer than they may be held.
         seconds = 50.0 if self._halves else 12.0
-        self._ask = Ask(gpus=1, seconds=seconds, scheduler=draw.pick((p.TAKING, p.PEACEFUL)), owner="trainer")
+        self._ask = Ask(gpus=1, seconds=seconds, scheduler=rng.pick((p.TAKING, p.PEACEFUL)), owner="trainer")
         self._per_node = per_node
         for number in range(self._gangs):
             documents = p.gang(f"gang-{number}", self._size, self._ask)
@@ -52,7 +52,7 @@ class Contention(Fault):
                 self.stage.apply(*documents)
                 self._hold_half(number)
             else:
-                self.stage.at(draw.between(0.0, 2.0), partial(self.stage.apply, *documents))
+                self.stage.at(rng.between(0.0, 2.0), partial(self.stage.apply, *documents))
 
     def _hold_half(self, number: int) -> None:
         """What a scheduler leaves behind that was killed in the middle of its binds."""

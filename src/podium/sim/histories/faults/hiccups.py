@@ -12,18 +12,18 @@ from typing import ClassVar
 
 from podium.dialects import authoring
 from podium.dialects.workloads import Ask
+from podium.engine.dispatcher import CallType
 from podium.engine.effects import GANG_PLAN
-from podium.engine.errands import Errand
 from podium.errors import ApiError, TransportError
 from podium.kube.changes import Create
 from podium.kube.resources import Resource
 from podium.kube.status import too_many_requests
 from podium.kube.transport import Request, Response
-from podium.sim.draw import Draw
 from podium.sim.histories import population as p
 from podium.sim.histories.fault import Document, Fault
 from podium.sim.histories.stage import SCHEDULER, Stage
 from podium.sim.histories.wire import Call, Stream, Trouble
+from podium.sim.rng import Rng
 
 _PER_NODE = 8
 _TENS = 10  # every so many seeds the gangs are large ones
@@ -33,10 +33,10 @@ _EACH_WAY = 0.4  # seconds that a message takes to a slow server, and back
 class Outage(Trouble):
     """Begins with some bind of each gang's, and lasts for a while.  Subclasses say what it is like."""
 
-    def __init__(self, stage: Stage, draw: Draw, longest: float) -> None:
+    def __init__(self, stage: Stage, rng: Rng, longest: float) -> None:
         self.hits = 0  # requests that it has touched
         self.stage = stage
-        self.draw = draw
+        self.rng = rng
         self._longest = longest
         self._binds: dict[str, int] = {}  # by gang
         self._fatal: dict[str, int] = {}  # the bind of a gang with which it begins
@@ -54,7 +54,7 @@ class Outage(Trouble):
     def before(self, call: Call) -> Exception | None:
         if call.process != SCHEDULER:
             return None
-        if call.errand == Errand.BIND.value:
+        if call.purpose == CallType.BIND:
             self._count(call)
         first = self.on and self.stage.elapsed == self._since
         error = self.refuse(call, first) if self.on else None
@@ -75,7 +75,7 @@ class Outage(Trouble):
         self._binds[gang] = self._binds.get(gang, 0) + 1
         if self._fatal.get(gang) == self._binds[gang]:
             self._since = self.stage.elapsed
-            self._until = self._since + self.draw.between(0.5, self._longest)
+            self._until = self._since + self.rng.between(0.5, self._longest)
             self.began()
 
     def began(self) -> None:
@@ -108,7 +108,7 @@ class Resets(Outage):
                 self.stage.after(0.0, partial(watch.cut, TransportError("the connection was reset")))
 
     def refuse(self, call: Call, first: bool) -> Exception | None:
-        return TransportError("the connection was refused") if first or self.draw.chance(0.8) else None
+        return TransportError("the connection was refused") if first or self.rng.chance(0.8) else None
 
     def lose(self, call: Call) -> Exception | None:
         return TransportError("the connection was reset")
@@ -130,7 +130,7 @@ class Breaks(Resets):
         return (self.stage.elapsed - self._since) % 1.0 < 0.1
 
     def refuse(self, call: Call, first: bool) -> Exception | None:
-        lost = first or (self._breaking and self.draw.chance(0.5))
+        lost = first or (self._breaking and self.rng.chance(0.5))
         return TransportError("the connection was reset") if lost else None
 
     def lose(self, call: Call) -> Exception | None:
@@ -160,24 +160,24 @@ class Throttled(Outage):
     """The server has too much to do: it says so, with or without a word on when to come back."""
 
     def refuse(self, call: Call, first: bool) -> Exception | None:
-        if not first and not self.draw.chance(0.7):
+        if not first and not self.rng.chance(0.7):
             return None
         bare = ApiError(429, "TooManyRequests", "slow down")
-        return bare if self.draw.chance(0.5) else too_many_requests("slow down", self.draw.whole(1, 5))
+        return bare if self.rng.chance(0.5) else too_many_requests("slow down", self.rng.whole(1, 5))
 
 
 class Failures(Outage):
     """The server fails inside: before or after the write, nobody can tell."""
 
     def refuse(self, call: Call, first: bool) -> Exception | None:
-        return _failure(self.draw) if first or self.draw.chance(0.5) else None
+        return _failure(self.rng) if first or self.rng.chance(0.5) else None
 
     def lose(self, call: Call) -> Exception | None:
-        return _failure(self.draw) if self.draw.chance(0.5) else None
+        return _failure(self.rng) if self.rng.chance(0.5) else None
 
 
-def _failure(draw: Draw) -> Exception:
-    return draw.pick(
+def _failure(rng: Rng) -> Exception:
+    return rng.pick(
         (
             ApiError(500, "InternalError", "etcdserver: request timed out"),
             ApiError(503, "ServiceUnavailable", "the server is shutting down"),
@@ -194,28 +194,28 @@ class Hiccup(Fault):
     longest: ClassVar[float] = 10.0  # seconds that one lasts
 
     def populate(self) -> None:
-        draw = self.draw.fork("population")
+        rng = self.rng.fork("population")
         large = self.seed % _TENS == 0
-        sizes = [draw.pick((60, 40) if large else (3, 6, 12, 24)) for _ in range(draw.whole(2, 4))]
+        sizes = [rng.pick((60, 40) if large else (3, 6, 12, 24)) for _ in range(rng.whole(2, 4))]
         # Mostly there is room for all; else some wait for as long as others run.
-        self._roomy = draw.chance(0.7)
-        room = sum(sizes) if self._roomy else max(sizes) + draw.whole(0, 3)
+        self._roomy = rng.chance(0.7)
+        room = sum(sizes) if self._roomy else max(sizes) + rng.whole(0, 3)
         nodes = -(-room // _PER_NODE)
         self.stage.apply(
             *p.surroundings(),
             *(p.node(f"node-{each:02}", each, cpu=64, gpus=_PER_NODE) for each in range(nodes)),
         )
-        self._outage = self.outage(self.stage, self.draw, self.longest)
+        self._outage = self.outage(self.stage, self.rng, self.longest)
         self._sizes: dict[str, int] = {}
         for number, size in enumerate(sizes):
             name = f"gang-{number}"
             self._sizes[name] = size
-            self._outage.strikes(name, draw.whole(2, size))
-            self.stage.at(draw.between(0.0, 30.0), partial(self.stage.apply, *self._gang(draw, name, size)))
+            self._outage.strikes(name, rng.whole(2, size))
+            self.stage.at(rng.between(0.0, 30.0), partial(self.stage.apply, *self._gang(rng, name, size)))
 
-    def _gang(self, draw: Draw, name: str, size: int) -> list[Document]:
-        ask = Ask(gpus=1, seconds=draw.pick((20.0, 60.0)), scheduler=draw.pick((p.TAKING, p.PEACEFUL)))
-        if draw.chance(0.25):
+    def _gang(self, rng: Rng, name: str, size: int) -> list[Document]:
+        ask = Ask(gpus=1, seconds=rng.pick((20.0, 60.0)), scheduler=rng.pick((p.TAKING, p.PEACEFUL)))
+        if rng.chance(0.25):
             return [authoring().job(name, size, ask)]
         return p.gang(name, size, ask)
 

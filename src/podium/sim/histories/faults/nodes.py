@@ -35,19 +35,19 @@ class NodeFlap(Fault):
         self._away: set[str] = set()
         self._made = len(self._nodes)
         for _ in range(flaps):
-            self.stage.at(self.draw.between(2.0, 85.0), partial(self._flap, self.draw.pick(self._nodes)))
+            self.stage.at(self.rng.between(2.0, 85.0), partial(self._flap, self.rng.pick(self._nodes)))
 
     def _flap(self, name: str) -> None:
         if name in self._away:
             return
         self._away.add(name)
         self.stage.delete(NODES, name)
-        self.stage.after(self.draw.pick((0.0, 0.01, 0.5, 4.0)), partial(self._return, name))
+        self.stage.after(self.rng.pick((0.0, 0.01, 0.5, 4.0)), partial(self._return, name))
 
     def _return(self, name: str) -> None:
         self._away.discard(name)
         self._made += 1
-        node = p.node(name, self._made % 200, cpu=self.draw.pick((2, 4, 8)), gpus=self.draw.pick((0, 2, 8)))
+        node = p.node(name, self._made % 200, cpu=self.rng.pick((2, 4, 8)), gpus=self.rng.pick((0, 2, 8)))
         self.stage.apply(node)
 
 
@@ -60,8 +60,8 @@ class GpuShrink(Fault):
 
     def populate(self) -> None:
         self.stage.apply(*p.surroundings(), p.node("gpu-0", 0, cpu=16, gpus=8), p.node("gpu-1", 1, cpu=16, gpus=2))
-        for number in range(self.draw.whole(5, 9)):
-            ask = Ask(gpus=self.draw.pick((1, 2)), seconds=self.draw.pick((30.0, 45.0, None)))
+        for number in range(self.rng.whole(5, 9)):
+            ask = Ask(gpus=self.rng.pick((1, 2)), seconds=self.rng.pick((30.0, 45.0, None)))
             self.stage.apply(p.pod(f"old-{number}", ask))
 
     def arrange(self) -> None:
@@ -69,7 +69,7 @@ class GpuShrink(Fault):
         for at, gpus in zip(times, (6, 0, 8), strict=True):
             self.stage.at(at, partial(self._set, gpus))
             self.stage.at(at + 1, partial(self._probe, f"cpu-{gpus}", Ask(spec=_on("gpu-0"), seconds=None)))
-            wants = Ask(gpus=self.draw.whole(1, 3), spec=_on("gpu-0"), seconds=10.0)
+            wants = Ask(gpus=self.rng.whole(1, 3), spec=_on("gpu-0"), seconds=10.0)
             self.stage.at(at + 2, partial(self._probe, f"gpu-{gpus}", wants))
             self.stage.at(at + 6, partial(self._bound, f"cpu-{gpus}"))
         plugin = Ask(spec={**_on("gpu-0"), "tolerations": [{"operator": "Exists"}]}, priority="high", seconds=None)
@@ -136,7 +136,7 @@ class Silent(Watcher):
         process = self._fault.stage.processes.get(SCHEDULER)
         if process is not None and call.process == SCHEDULER:
             self._fault.expect(
-                process.synced, f"the scheduler sends a {call.errand} before it has seen everything"
+                process.synced, f"the scheduler sends a {call.purpose} before it has seen everything"
             )
 
 
@@ -148,11 +148,11 @@ class NotYetSynced(Fault):
 
     def populate(self) -> None:
         """The jobs stand there, and what they need comes later or is not told."""
-        draw = self.draw.fork("population")
+        rng = self.rng.fork("population")
         self._case = self.seed % 4
-        nodes = p.some_nodes(draw, 4)
+        nodes = p.some_nodes(rng, 4)
         self.stage.apply(*p.surroundings())
-        for documents in p.some_workloads(draw, draw.whole(5, 8)):
+        for documents in p.some_workloads(rng, rng.whole(5, 8)):
             self.stage.apply(*documents)
         if self._case == 0:
             self.stage.at(60.0, partial(self.stage.apply, *nodes))

@@ -7,18 +7,18 @@ from functools import partial
 
 import msgspec
 
-from podium.core.profile import Profile, read_profile
+from podium.core.profiles.profile import Profile, read_profile
 from podium.dialects import authoring
 from podium.dialects.workloads import Ask
-from podium.engine.errands import Errand
+from podium.engine.dispatcher import CallType
 from podium.errors import ApiError, TransportError
 from podium.kube.resources import NODES, PODS
 from podium.kube.status import too_many_requests
-from podium.sim.draw import Draw
 from podium.sim.histories import population as p
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.stage import Watcher
 from podium.sim.histories.wire import Call, Trouble
+from podium.sim.rng import Rng
 
 _FINALIZER = "example.com/keep"
 _STRICT = "strict"
@@ -44,13 +44,13 @@ _PROFILE = {
 class FailedEvictions(Trouble):
     """Some evictions are refused or not answered."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    def __init__(self, rng: Rng) -> None:
+        self._rng = rng
 
     def before(self, call: Call) -> Exception | None:
-        if call.errand not in (Errand.EVICT.value, Errand.MARK.value) or not self._draw.chance(0.5):
+        if call.purpose not in (CallType.EVICT, CallType.MARK) or not self._rng.chance(0.5):
             return None
-        return self._draw.pick(
+        return self._rng.pick(
             (
                 ApiError(403, "Forbidden", "not now"),
                 too_many_requests("slow down", 3),
@@ -69,7 +69,7 @@ class Budgeted(Watcher):
         self._going: set[str] = set()
 
     def sent(self, call: Call) -> None:
-        if call.errand != Errand.EVICT.value:
+        if call.purpose != CallType.EVICT:
             return
         guarded = [pod for pod in self._fault.stage.pods.values() if pod.labels.get("guarded")]
         if call.ticket.key[1] in {pod.uid for pod in guarded}:
@@ -90,16 +90,16 @@ class PreemptionFaults(Fault):
         return {**given, _STRICT: read_profile(_PROFILE, "the profile of this fault")}
 
     def populate(self) -> None:
-        draw = self.draw.fork("population")
+        rng = self.rng.fork("population")
         self._case = self.seed % 4
-        self._gangs = draw.chance(0.4)
-        nodes = draw.whole(2, 4)
+        self._gangs = rng.chance(0.4)
+        nodes = rng.whole(2, 4)
         self.stage.apply(
             *p.surroundings(), *(p.node(f"node-{each}", each, cpu=16, gpus=4) for each in range(nodes))
         )
         self._room = nodes * 4
-        low = Ask(gpus=1, seconds=None, scheduler=_STRICT, priority="low", leaving=draw.pick((0.0, 5.0, 15.0)))
-        guarded = draw.whole(0, 2)
+        low = Ask(gpus=1, seconds=None, scheduler=_STRICT, priority="low", leaving=rng.pick((0.0, 5.0, 15.0)))
+        guarded = rng.whole(0, 2)
         for number in range(guarded):
             self.stage.apply(p.pod(f"guarded-{number}", msgspec.structs.replace(low, labels=_GUARDED)))
         if guarded:
@@ -115,18 +115,18 @@ class PreemptionFaults(Fault):
             left, number = left - size, number + 1
         # Somebody who waits, and takes what others do not need after all.
         self.stage.apply(p.pod("patient", msgspec.structs.replace(low, leaving=0.0)))
-        self._needed = draw.whole(1, min(4, self._room - guarded))
+        self._needed = rng.whole(1, min(4, self._room - guarded))
 
     def arrange(self) -> None:
         self.stage.at(15.0, self._pressing)
         if self._case == 0:
-            self.stage.wire.troubles.append(FailedEvictions(self.draw))
+            self.stage.wire.troubles.append(FailedEvictions(self.rng))
         elif self._case == 1:
             self.stage.at(70.0, self._let_go)
         elif self._case == 2:
-            self.stage.at(self.draw.between(15.01, 25.0), self._give_up)
+            self.stage.at(self.rng.between(15.01, 25.0), self._give_up)
         else:
-            self.stage.at(self.draw.between(15.01, 25.0), self._lose_node)
+            self.stage.at(self.rng.between(15.01, 25.0), self._lose_node)
 
     def _pressing(self) -> None:
         ask = Ask(gpus=1, seconds=None, scheduler=_STRICT, priority="high")

@@ -15,12 +15,12 @@ from podium.kube.reflector import STALL_SECONDS
 from podium.kube.resources import NODES, PODS, Resource
 from podium.kube.status import status_document
 from podium.kube.transport import Request, Response
-from podium.sim.draw import Draw
 from podium.sim.histories import population as p
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.process import Process, Watch
 from podium.sim.histories.stage import SCHEDULER, Stage, Watcher
 from podium.sim.histories.wire import Stream, Trouble
+from podium.sim.rng import Rng
 
 _WATCHED = (PODS, NODES, authoring().groups)
 _LATE = 2.0  # seconds that a line may take
@@ -40,8 +40,8 @@ def watch_of(stage: Stage, resource: Resource) -> Watch:
 class Expired(Trouble):
     """While it lasts, watches of some resources are refused for their version, and lists now and then."""
 
-    def __init__(self, draw: Draw, stage: Stage) -> None:
-        self._draw = draw
+    def __init__(self, rng: Rng, stage: Stage) -> None:
+        self._rng = rng
         self._stage = stage
         self._until: dict[Resource, float] = {}
         self.refused = 0
@@ -55,7 +55,7 @@ class Expired(Trouble):
         if not request.flag("watch") and not request.param("continue"):
             return None
         self.refused += 1
-        return refusal(self._draw.pick((status.gone("too old resource version: 1 (2)"), too_large())))
+        return refusal(self._rng.pick((status.gone("too old resource version: 1 (2)"), too_large())))
 
 
 def too_large() -> ApiError:
@@ -71,21 +71,21 @@ class Compaction(Fault):
     name = "versions that are gone or too large"
 
     def arrange(self) -> None:
-        self._expired = Expired(self.draw, self.stage)
+        self._expired = Expired(self.rng, self.stage)
         self.stage.wire.troubles.append(self._expired)
-        for _ in range(self.draw.whole(4, 8)):
-            self.stage.at(self.draw.between(5.0, 80.0), partial(self._break, self.draw.pick(_WATCHED)))
+        for _ in range(self.rng.whole(4, 8)):
+            self.stage.at(self.rng.between(5.0, 80.0), partial(self._break, self.rng.pick(_WATCHED)))
 
     def _break(self, resource: Resource) -> None:
         """The history is thrown away, and the watch with it; what happens until the next one is never told."""
         watch = watch_of(self.stage, resource)
-        how = self.draw.whole(0, 2)
+        how = self.rng.whole(0, 2)
         if how == 0:
             bucket = self.stage.server.store.bucket(resource)
             bucket.trimmed, bucket.oldest = bucket.end, self.stage.server.store.version
             bucket.history.clear()
         else:
-            self._expired.refuse(resource, self.draw.between(0.5, 20.0))
+            self._expired.refuse(resource, self.rng.between(0.5, 20.0))
         watch.cut(status.gone("too old resource version") if how == 2 else None)
 
     def verify(self) -> None:
@@ -107,8 +107,8 @@ class Compaction(Fault):
 class Abuse(Trouble):
     """Lines come twice, late, and old ones again; an object that came and went at once is told as gone alone."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    def __init__(self, rng: Rng) -> None:
+        self._rng = rng
         self._old: dict[Stream, bytes] = {}
         self._dead: dict[tuple[str, Resource], int] = {}  # connections that have fallen silent
 
@@ -123,9 +123,9 @@ class Abuse(Trouble):
         for line in lines:
             if b'"ADDED"' in line[:20] and b'"coalesced"' in line:
                 continue
-            late = self._draw.between(0.0, _LATE) if self._draw.chance(0.2) else 0.0
-            arriving += [(late, line)] * (2 if self._draw.chance(0.2) else 1)
-            if self._draw.chance(0.1) and stream in self._old:
+            late = self._rng.between(0.0, _LATE) if self._rng.chance(0.2) else 0.0
+            arriving += [(late, line)] * (2 if self._rng.chance(0.2) else 1)
+            if self._rng.chance(0.1) and stream in self._old:
                 arriving.append((0.0, self._old[stream]))
             if b'"ADDED"' in line[:20] or b'"MODIFIED"' in line[:24]:
                 self._old[stream] = line
@@ -140,15 +140,15 @@ class WatchAbuse(Fault):
     horizon = 240.0
 
     def arrange(self) -> None:
-        self._abuse = Abuse(self.draw)
+        self._abuse = Abuse(self.rng)
         self._stalled: list[tuple[Resource, float]] = []
         self.stage.wire.troubles.append(self._abuse)
         # The last connection cannot come up again before the fault is over.
-        dead, ended = self.draw.shuffled(_WATCHED)[:2]
-        self.stage.at(self.draw.between(20.0, 100.0), partial(self._stall, dead))
-        self.stage.at(self.draw.between(100.0, 160.0), partial(self._resume, ended))
+        dead, ended = self.rng.shuffled(_WATCHED)[:2]
+        self.stage.at(self.rng.between(20.0, 100.0), partial(self._stall, dead))
+        self.stage.at(self.rng.between(100.0, 160.0), partial(self._resume, ended))
         for number in range(6):
-            self.stage.at(self.draw.between(5.0, 150.0), partial(self._blink, f"coalesced-{number}"))
+            self.stage.at(self.rng.between(5.0, 150.0), partial(self._blink, f"coalesced-{number}"))
 
     def _stall(self, resource: Resource) -> None:
         self._abuse.stall(watch_of(self.stage, resource).stream)
@@ -237,12 +237,12 @@ class TimeTravel(Fault):
         self._old = OldView(self.stage)
         self.stage.wire.troubles.append(self._old)
         self.stage.watchers.append(Forward(self))
-        remembered = self.draw.between(3.0, 25.0)
+        remembered = self.rng.between(3.0, 25.0)
         self.stage.at(remembered, self._old.remember)
-        self.stage.at(remembered + self.draw.between(5.0, 30.0), self._travel)
+        self.stage.at(remembered + self.rng.between(5.0, 30.0), self._travel)
 
     def _travel(self) -> None:
-        self._old.serve(self.draw.between(5.0, 40.0))
+        self._old.serve(self.rng.between(5.0, 40.0))
         for resource in _WATCHED:
             line = msgspec.json.encode({"type": "ERROR", "object": status_document(status.gone("too old"))})
             watch_of(self.stage, resource).interrupt(line)

@@ -1,0 +1,425 @@
+"""The model of the cluster: fed by facts from outside, changed tentatively by statements, checked by `validate`.
+
+Facts are level-triggered: each says how a thing is, not what happened to it, so telling one twice changes nothing
+and the model can be rebuilt from the facts at any time.  A task whose node or gang is not known yet waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from podium.core.cluster.accounts import Accounts
+from podium.core.cluster.attachments import Attachments
+from podium.core.cluster.claims import Claims
+from podium.core.cluster.fragmentation import Shape
+from podium.core.cluster.nodes import NodeFacts, Nodes
+from podium.core.cluster.peers import Peers
+from podium.core.cluster.recount import validate
+from podium.core.cluster.slots import Place, Slots, place_of
+from podium.core.model.constraints import Constraints
+from podium.core.model.facts import GangFacts, TaskFacts
+from podium.core.model.model import HOLDING, ON_NODE, Budget, Gang, Queue, Quota, QuotaGate, State, Task, TaskClass
+from podium.core.model.resources import Dimensions, Request
+
+_SEEN_AT_MOST = 4096
+_CLASSES_KEPT = 1000  # without any task, before they are looked through
+
+
+class Cluster:
+    """Everything that is known."""
+
+    def __init__(self) -> None:
+        self.dimensions = Dimensions()
+        self.nodes = Nodes(self.dimensions)
+        self.peers = Peers()
+        self.attachments = Attachments()
+        self.claims = Claims(self.nodes)
+        self.queues: dict[str, Queue] = {}
+        self.gangs: dict[str, Gang] = {}
+        self.tasks: dict[str, Task] = {}
+        self.quota_gated: dict[str, Task] = {}  # those behind a gate that their queue lifts
+        self.budgets: dict[str, Budget] = {}
+        self.quotas: dict[str, Quota] = {}
+        self.namespace_weights: dict[str, int] = {}  # for shares between namespaces; 1 where none is told
+        self.on_row: dict[int, dict[str, Task]] = {}  # tasks that hold room, by row
+        self.accounts = Accounts(self.dimensions)
+        self._changed: dict[Gang, None] = {}  # gangs that the accounts have not taken in yet
+        self.workload: Mapping[Shape, float] | None = None  # how often what comes, if that has been told
+        self._classes: dict[tuple[Request, Constraints], TaskClass] = {}
+        self._classes_made = 0
+        # By identity, with what is identified, so that it is not taken for another.
+        self._seen: dict[tuple[int, int], tuple[Mapping[str, int], Constraints, TaskClass]] = {}
+        self._homeless: dict[str, dict[str, Task]] = {}  # by the name of a node that is not there
+        self._strangers: dict[str, Gang] = {}  # gangs that tasks name and nobody has told of, or no longer
+        self.slots = Slots(self)
+        self._nominees: dict[str, dict[str, Task]] = {}  # tasks that wait for a node, by its name
+        self._nominations: dict[str, str] = {}  # the node that a task waits for, which need not be there
+
+    # --- facts -----------------------------------------------------------------------------------------------
+
+    def put_node(self, facts: NodeFacts) -> None:
+        known = self.nodes.rows.get(facts.name)
+        old = self.nodes.facts[known] if known is not None else None
+        if old is not None and old.uid != facts.uid:
+            self.remove_node(facts.name)  # another machine under the same name
+        row = self.nodes.put(facts)
+        self.attachments.put_limits(row, old.volume_limits if old is not None else {}, facts.volume_limits)
+        for task in self._homeless.pop(facts.name, {}).values():
+            self.assign(task, task.state, row)
+        for task in self._nominees.get(facts.name, {}).values():
+            task.nominated = row
+
+    def remove_node(self, name: str) -> None:
+        row = self.nodes.rows[name]
+        for task in list(self.on_row.get(row, {}).values()):
+            state = task.state
+            if state is State.RESERVED:
+                self.assign(task, State.PENDING, -1)  # what was held there is gone with it
+                continue
+            self.assign(task, state, -1)
+            if state is not State.PIPELINED:
+                self._homeless.setdefault(name, {})[task.id] = task
+        for task in self._nominees.get(name, {}).values():
+            task.nominated = -1  # the next node in this row is another one
+        facts = self.nodes.facts[row]
+        if facts is not None:
+            self.attachments.put_limits(row, facts.volume_limits, {})
+        self.nodes.remove(name)
+
+    def put_queue(self, queue: Queue) -> None:
+        self.queues[queue.id] = queue
+
+    def remove_queue(self, id: str) -> None:
+        self.queues.pop(id, None)
+
+    def put_budget(self, budget: Budget) -> None:
+        self.budgets[budget.id] = budget
+
+    def remove_budget(self, id: str) -> None:
+        self.budgets.pop(id, None)
+
+    def put_quota(self, quota: Quota) -> None:
+        self.quotas[quota.id] = quota
+
+    def remove_quota(self, id: str) -> None:
+        self.quotas.pop(id, None)
+
+    def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        self.peers.put_namespace(name, labels)
+
+    def settle(self) -> None:
+        """Before a session: what came since the last one is taken in, in one pass."""
+        self.peers.settle(self.tasks.values())
+        self.accounts.settle(self._changed, self.gangs)
+        self._changed.clear()
+
+    def settling(self, portion: int) -> Iterator[int]:
+        """The same for whoever must not be held up: in portions of so many things, and how many each time."""
+        yield from self.peers.settling(self.tasks.values(), portion)
+        while len(self._changed) > portion:
+            some = list(islice(self._changed, portion))
+            for gang in some:
+                del self._changed[gang]
+            self.accounts.settle(some, self.gangs)
+            yield portion
+        self.settle()
+
+    def put_gang(self, facts: GangFacts) -> Gang:
+        gang = self.gangs.get(facts.id)
+        if gang is None:
+            gang = self._strangers.pop(facts.id, None) or self._new_gang(
+                facts.id, facts.namespace, facts.name, facts.queue
+            )
+            self.gangs[facts.id] = gang
+        gang.namespace = facts.namespace
+        gang.name = facts.name
+        gang.queue = facts.queue
+        gang.minimum = facts.minimum
+        gang.minimum_by_role = dict(facts.minimum_by_role)
+        resources = facts.minimum_resources
+        gang.minimum_resources = dict(resources) if resources is not None else None
+        for name in resources or ():
+            self.dimensions.column(name)  # also what no node offers: it is not to be had, and not to be overlooked
+        gang.priority = facts.priority
+        gang.created = facts.created
+        gang.enter(facts.phase)
+        gang.preemptable = facts.preemptable
+        gang.attributes = dict(facts.attributes)
+        gang.policies = facts.policies
+        gang.topology = facts.topology
+        gang.mode = facts.mode
+        gang.together = facts.together
+        gang.longest_wait = facts.longest_wait
+        gang.size = facts.size
+        gang.queue_name = facts.queue_name
+        gang.fault = facts.fault
+        gang.profile = facts.profile
+        return gang
+
+    def remove_gang(self, id: str) -> None:
+        """Forgets a gang.  Tasks that are still there keep their room until they are gone themselves."""
+        gang = self.gangs.pop(id, None)
+        if gang is None:
+            return
+        gang.note()
+        if gang.tasks:
+            gang.queue = ""
+            self._strangers[id] = gang
+
+    def put_task(self, facts: TaskFacts) -> Task:
+        """A task as it is now.
+
+        Facts of a pod know nothing of a place that is reserved for it: it keeps the place while it waits and can.
+        """
+        if facts.slot:
+            kept = self.slots.place_for(facts)
+        else:
+            known = self.tasks.get(facts.id)
+            kept = place_of(known) if known is not None and known.state is State.RESERVED else None
+        task = self._put_task(facts)
+        if task.slot:
+            self.slots.fill(task)
+        if kept is not None and facts.state is State.PENDING and not facts.gated and self._still_fits(task, kept):
+            self.assign(task, State.RESERVED, kept.row, kept.devices)
+        return task
+
+    def _still_fits(self, task: Task, place: Place) -> bool:
+        """Whether a place is large enough for a task, which may ask for something else than the one before it."""
+        return place.cls is task.cls or self.nodes.fits_row(task.cls.request, place.row)
+
+    def _put_task(self, facts: TaskFacts) -> Task:
+        old = self.tasks.get(facts.id)
+        cls = self._class_of_facts(facts)
+        if old is not None and (
+            old.cls is not cls
+            or old.gang.id != facts.gang
+            or old.role != facts.role
+            or old.labels != facts.labels
+            or old.slot != facts.slot
+        ):
+            self.remove_task(facts.id)
+            old = None
+        if old is None:
+            task = Task(facts.id, facts.namespace, facts.name, cls, role=facts.role, labels=facts.labels)
+            task.slot, task.has_pod = facts.slot, facts.has_pod
+            self.peers.join(task)
+            self.tasks[facts.id] = task
+            cls.population += 1
+        else:
+            task = old
+        task.priority = facts.priority
+        task.created = facts.created
+        task.started = facts.started or facts.created
+        task.preemptable = facts.preemptable
+        task.preempts = facts.preempts
+        task.protected = facts.protected
+        if task.gated != facts.gated and old is not None:
+            task.gang.remove(task)
+            task.gated = facts.gated
+            task.gang.add(task)
+        task.gated = facts.gated
+        self._note_gate(task, facts.quota_gated)
+        if old is None:
+            self._gang_of(facts).add(task)
+        self._settle(task, facts)
+        return task
+
+    def _gang_of(self, facts: TaskFacts) -> Gang:
+        """A task's gang.  One that is not known holds its room on nodes, though nothing of it is scheduled."""
+        gang = self.gangs.get(facts.gang) or self._strangers.get(facts.gang)
+        if gang is None:
+            gang = self._strangers[facts.gang] = self._new_gang(facts.gang, facts.namespace, facts.gang, "")
+        return gang
+
+    def _new_gang(self, id: str, namespace: str, name: str, queue: str) -> Gang:
+        return Gang(id, namespace, name, queue, self._changed)
+
+    def _note_gate(self, task: Task, closed: bool) -> None:
+        if not closed:
+            task.quota_gate = QuotaGate.NONE
+            self.quota_gated.pop(task.id, None)
+        else:
+            self.quota_gated[task.id] = task
+            if task.quota_gate is QuotaGate.NONE:
+                task.quota_gate = QuotaGate.CLOSED
+
+    def _settle(self, task: Task, facts: TaskFacts) -> None:
+        """Puts a task where the facts say it is."""
+        for homeless in self._homeless.values():
+            homeless.pop(task.id, None)
+        self.nominate(task, facts.nominated)
+        row = self.nodes.rows.get(facts.node, -1)
+        if facts.state is State.RESERVED and row < 0:
+            self.assign(task, State.PENDING, -1)
+            return
+        self.assign(task, facts.state, row, facts.devices)
+        if row < 0 and facts.node and facts.state in ON_NODE:
+            self._homeless.setdefault(facts.node, {})[task.id] = task
+
+    def remove_task(self, id: str) -> None:
+        task = self.tasks.pop(id, None)
+        if task is None:
+            return
+        task.cls.population -= 1
+        if task.slot:
+            self.slots.leave(task)
+        self.quota_gated.pop(id, None)
+        for homeless in self._homeless.values():
+            homeless.pop(id, None)
+        self.nominate(task, "")
+        self.assign(task, State.PENDING, -1)
+        self.peers.leave(task)
+        task.gang.remove(task)
+        if not task.gang.tasks:
+            self._strangers.pop(task.gang.id, None)
+
+    def reserve(self, task: Task, node: str) -> None:
+        """Holds a place for a task that waits; one on a node that is not there is none."""
+        row = self.nodes.rows.get(node, -1)
+        if row >= 0 and task.state is State.PENDING:
+            self.assign(task, State.RESERVED, row)
+
+    def release(self, task: Task) -> None:
+        """Gives back what was reserved for a task."""
+        if task.state is State.RESERVED:
+            self.assign(task, State.PENDING, -1)
+
+    def nominate(self, task: Task, node: str) -> None:
+        """Notes the node whose room a task waits for, or that it waits for none."""
+        old = self._nominations.pop(task.id, None)
+        if old is not None:
+            del self._nominees[old][task.id]
+            if not self._nominees[old]:
+                del self._nominees[old]
+        if node:
+            self._nominations[task.id] = node
+            self._nominees.setdefault(node, {})[task.id] = task
+        task.nominated = self.nodes.rows.get(node, -1)
+
+    @property
+    def classes(self) -> Iterable[TaskClass]:
+        """All classes of the tasks that there are, and of some that there were."""
+        return self._classes.values()
+
+    @property
+    def nominees(self) -> list[Task]:
+        """The tasks that wait for a node which others are leaving."""
+        return [self.tasks[id] for id in self._nominations]
+
+    @property
+    def promised(self) -> set[str]:
+        """The gangs with tasks that wait for a node which others are leaving."""
+        return {task.gang.id for tasks in self._nominees.values() for task in tasks.values()}
+
+    def _class_of_facts(self, facts: TaskFacts) -> TaskClass:
+        """Whoever reads tasks gives equal ones the same amounts and constraints: then nothing is computed."""
+        amounts, constraints = facts.amounts, facts.constraints
+        found = self._seen.get((id(amounts), id(constraints)))
+        if found is None or found[0] is not amounts or found[1] is not constraints:
+            if len(self._seen) >= _SEEN_AT_MOST:
+                self._seen.clear()
+            cls = self.class_of(self.dimensions.request(amounts), constraints)
+            found = self._seen[id(amounts), id(constraints)] = (amounts, constraints, cls)
+        return found[2]
+
+    def class_of(self, request: Request, constraints: Constraints) -> TaskClass:
+        """The one class of all tasks with this request and these constraints."""
+        key = (request, constraints)
+        found = self._classes.get(key)
+        if found is None:
+            carries = self.peers.carried(constraints)
+            found = TaskClass(self._classes_made, request, constraints, carries)
+            self._classes_made += 1
+            self._weed_classes()
+            self._classes[key] = found
+        return found
+
+    def _weed_classes(self) -> None:
+        """Forgets classes that no task is of.  Constraints follow other objects, such as volumes, and may change
+        with every one of them: what has been must not be kept for ever."""
+        if len(self._classes) >= 2 * len(self.tasks) + _CLASSES_KEPT:
+            used = {(task.cls.request, task.cls.constraints): task.cls for task in self.tasks.values()}
+            self._classes = used
+
+    # --- the one place where room changes hands ----------------------------------------------------------------
+
+    def assign(self, task: Task, state: State, row: int, devices: tuple[int, ...] = ()) -> None:
+        """Gives a task another state and place; every count and sum follows.
+
+        Of a row's devices it gets those that are told, or keeps those it has, or takes what fits closest.
+        """
+        if task.row == row >= 0 and task.state in HOLDING and state in HOLDING and not devices:
+            if task.state is not state:
+                task.gang.move(task, state)  # it stays where it is: no sum changes
+            return
+        if task.row >= 0:
+            self._book(task, -1)
+            del self.on_row[task.row][task.id]
+        if task.state is not state:
+            task.gang.move(task, state)
+        task.row = row if state in ON_NODE or state is State.PIPELINED else -1
+        if task.cls.constraints.devices is not None:
+            self.nodes.devices.settle(task, devices)
+        if task.row >= 0:
+            self.nodes.widen()
+            self._book(task, 1)
+            self.on_row.setdefault(task.row, {})[task.id] = task
+
+    def place_all(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """`assign` for many pending tasks of one class, role and gang that all get places now."""
+        first = tasks[0]
+        first.gang.move_all(tasks, State.PENDING, State.ALLOCATED)
+        self.nodes.add_many(self.nodes.used, np.array(rows, dtype=np.int64), first.cls.request, 1)
+        for task, row in zip(tasks, rows, strict=True):
+            task.row = row
+            self.on_row.setdefault(row, {})[task.id] = task
+            if task.party is not None or task.cls.carries:
+                self.peers.book(task, 1)
+            if task.cls.constraints.attachments:
+                self.attachments.book(task, 1)
+            if task.cls.constraints.contested:
+                self.claims.book(task, 1)
+
+    def _book(self, task: Task, sign: int) -> None:
+        nodes, request = self.nodes, task.cls.request
+        if task.party is not None or task.cls.carries:
+            self.peers.book(task, sign)
+        if task.cls.constraints.attachments:
+            self.attachments.book(task, sign)
+        if task.cls.constraints.contested:
+            self.claims.book(task, sign)
+        if task.cls.constraints.devices is not None:
+            nodes.devices.book(task, sign)
+        if task.state is State.PIPELINED:
+            nodes.add(nodes.pipelined, task.row, request, sign)
+            nodes.promises += sign
+            return
+        nodes.add(nodes.used, task.row, request, sign)
+        if task.state is State.RELEASING:
+            nodes.add(nodes.releasing, task.row, request, sign)
+            nodes.departures += sign
+
+    # --- invariants --------------------------------------------------------------------------------------------
+
+    def validate(self) -> None:
+        """Recomputes every sum and compares: raises AssertionError with what differs."""
+        validate(self)
+
+    @property
+    def all_gangs(self) -> Iterable[Gang]:
+        """Also those that only tasks name."""
+        return (*self.gangs.values(), *self._strangers.values())
+
+    def recount_accounts(self) -> int:
+        """Counts all gangs anew; how many queues, namespaces and gangs were counted wrong."""
+        self.accounts.settle(self._changed, self.gangs)
+        self._changed.clear()
+        afresh = Accounts(self.dimensions)
+        afresh.settle((), self.gangs)
+        wrong = self.accounts.differences(afresh)
+        if wrong:
+            self.accounts = afresh
+        return wrong

@@ -1,0 +1,1 @@
+"""The words: tasks, gangs, queues and nodes as plain data, what is asked of nodes, and what can be decided."""

@@ -1,0 +1,125 @@
+"""What a cycle decided, as plain data.  The shell carries it out; results come back as facts."""
+
+from __future__ import annotations
+
+import msgspec
+
+from podium.core.model.model import Phase
+from podium.reasons import Refusal
+
+
+class Bind(msgspec.Struct, frozen=True):
+    """A task gets its node, with so many of its gang, and of so many gangs, in all.
+
+    That travels with every bind: what belonged together is known from the pods alone after a crash.
+    """
+
+    task: str
+    node: str
+    gang: str
+    members: int
+    gangs: int = 1
+
+
+class Nominate(msgspec.Struct, frozen=True):
+    """A task waits for room on a node that others are leaving; with no node, it does so no longer."""
+
+    task: str
+    node: str
+
+
+class Reserve(msgspec.Struct, frozen=True):
+    """A task holds a place on a node from now on, without being bound: its gang is not whole, or it has no pod."""
+
+    task: str
+    node: str
+    gang: str
+
+
+class Release(msgspec.Struct, frozen=True):
+    """A task gives the place back that was reserved for it."""
+
+    task: str
+    gang: str
+    why: str
+
+
+class Resize(msgspec.Struct, frozen=True):
+    """An elastic gang is to have so many members; its dialect writes that, and its controller follows."""
+
+    gang: str
+    size: int
+
+
+class LookAgain(msgspec.Struct, frozen=True):
+    """Time alone may change what is decided on a gang: it is to be looked at then."""
+
+    gang: str
+    at: float
+
+
+class Ungate(msgspec.Struct, frozen=True):
+    """A task's queue has room for it: the gate that stood for the queue's quota is lifted."""
+
+    task: str
+
+
+class Evict(msgspec.Struct, frozen=True):
+    """A task has to go, within its own grace period or the one that is given, in seconds."""
+
+    task: str
+    why: str
+    grace: int | None = None
+
+
+class GangPhase(msgspec.Struct, frozen=True):
+    """A gang came into another phase."""
+
+    gang: str
+    phase: Phase
+
+
+class Refuse(msgspec.Struct, frozen=True):
+    """Why a gang, or one task of it, is not placed."""
+
+    gang: str
+    refusal: Refusal
+    task: str = ""
+
+
+class QueueFault(msgspec.Struct, frozen=True):
+    """A queue's own numbers do not hold together; the refusal says which, and what was made of them."""
+
+    queue: str
+    refusal: Refusal
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A plugin or an action raised an exception: who, what it said, and the trace for the log."""
+
+    who: str
+    error: str
+    trace: str
+
+
+class Journal(msgspec.Struct, frozen=True):
+    """How a turn went: by gang, the way its tasks took to their places, with the hooks that forced a slow one."""
+
+    paths: dict[str, str]
+
+
+Decision = (
+    Bind
+    | Reserve
+    | Release
+    | Resize
+    | LookAgain
+    | Nominate
+    | Ungate
+    | Evict
+    | GangPhase
+    | Refuse
+    | QueueFault
+    | Failure
+    | Journal
+)

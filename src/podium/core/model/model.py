@@ -1,0 +1,367 @@
+"""The things that are scheduled: tasks in gangs in queues.
+
+A task is one unit to place.  Tasks whose scheduling-relevant spec is equal share one class, so whatever depends on
+the spec alone is computed once for all of them.  A gang is tasks that start together or not at all, with a minimum
+in all and by role; a lone task is a gang of one.  Queues form a tree and share the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from podium.core.model.constraints import Constraints, PodSelection, Requirement
+from podium.core.model.resources import Request
+from podium.reasons import Refusal
+
+if TYPE_CHECKING:
+    from podium.core.model.parties import Party
+
+
+class State(IntEnum):
+    """Where a task stands."""
+
+    PENDING = 0
+    ALLOCATED = 1  # decided in this cycle, not yet sent
+    PIPELINED = 2  # has a place once others have left it
+    BINDING = 3  # sent, not yet confirmed
+    BOUND = 4
+    RUNNING = 5
+    RELEASING = 6
+    SUCCEEDED = 7
+    FAILED = 8
+    UNKNOWN = 9
+    RESERVED = 10  # holds a place across turns without being bound: its gang, or its pod, is not whole yet
+
+
+_STATES = len(State)
+PLACED = frozenset({State.ALLOCATED, State.BINDING, State.BOUND, State.RUNNING})
+HOLDING = PLACED | {State.RESERVED}
+READY = HOLDING | {State.SUCCEEDED}
+ON_NODE = HOLDING | {State.RELEASING, State.UNKNOWN}
+FINISHED = frozenset({State.SUCCEEDED, State.FAILED})
+
+
+class Phase(IntEnum):
+    """A gang's admission."""
+
+    PENDING = 0
+    INQUEUE = 1
+    RUNNING = 2
+    UNKNOWN = 3
+    COMPLETED = 4
+
+
+class Mode(IntEnum):
+    """What becomes of the places that a gang has found when it has not found enough."""
+
+    STRICT = 0  # they are given back
+    NON_STRICT = 1  # they are kept, reserved, while the others are looked for
+
+
+class QuotaGate(IntEnum):
+    """Whether a task stands behind a gate that its queue lifts: see `gates`."""
+
+    NONE = 0
+    CLOSED = 1
+    OPENING = 2  # let through; it is still seen behind the gate
+
+
+class TaskClass:
+    """Tasks that are alike to the scheduler.  In the columns `carries` of `peers` each of them counts."""
+
+    __slots__ = (
+        "amounts",
+        "best_effort",
+        "carries",
+        "columns",
+        "constraints",
+        "number",
+        "population",
+        "request",
+    )
+
+    def __init__(
+        self, number: int, request: Request, constraints: Constraints, carries: tuple[int, ...] = ()
+    ) -> None:
+        self.number = number
+        self.request = request
+        self.constraints = constraints
+        self.columns = request.columns
+        self.amounts = request.amounts
+        self.best_effort = request.best_effort
+        self.carries = carries
+        self.population = 0  # how many tasks of the class are known
+
+
+class Task:
+    """One unit to place."""
+
+    __slots__ = (
+        "cls",
+        "created",
+        "devices",
+        "gang",
+        "gated",
+        "has_pod",
+        "id",
+        "labels",
+        "name",
+        "namespace",
+        "nominated",
+        "party",
+        "preemptable",
+        "preempts",
+        "priority",
+        "protected",
+        "quota_gate",
+        "role",
+        "row",
+        "slot",
+        "started",
+        "state",
+        "suffix",
+    )
+
+    def __init__(
+        self,
+        id: str,
+        namespace: str,
+        name: str,
+        cls: TaskClass,
+        *,
+        role: str = "",
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        self.id = id
+        self.namespace = namespace
+        self.name = name
+        self.cls = cls
+        self.labels: Mapping[str, str] = labels if labels is not None else {}
+        self.party: Party | None = None  # who is the same to all terms that look at tasks, as `peers` knows it
+        self.role = role
+        self.priority = 0
+        self.created = 0.0
+        self.started = 0.0
+        self.slot = ""  # the place in its owner that it fills: see `slots`
+        self.has_pod = True  # without one it can be placed and reserved, but not bound
+        self.preemptable = True
+        self.preempts = True  # may push others out
+        self.gated = False
+        self.quota_gate = QuotaGate.NONE
+        self.protected = False  # belongs to the system: never a victim of conformance
+        self.gang: Gang
+        self.state = State.PENDING
+        self.row = -1
+        self.devices: tuple[int, ...] = ()  # those of its row that it has, by number
+        self.nominated = -1
+        tail = name.rpartition("-")[2]
+        self.suffix = int(tail) if tail.isdigit() else -1  # order among siblings: worker-2 before worker-10
+
+    @property
+    def best_effort(self) -> bool:
+        return self.cls.best_effort
+
+    def __repr__(self) -> str:
+        return f"<Task {self.namespace}/{self.name} {self.state.name}>"
+
+
+class NetworkTopology(msgspec.Struct, frozen=True):
+    """How far apart in the network some tasks may be.  Kept, and not acted on yet."""
+
+    hard: bool = True
+    tier: int | None = None  # the highest that they may spread over
+    tier_name: str = ""
+
+
+class SubGroupPolicy(msgspec.Struct, frozen=True):
+    """Which members of a gang form groups of their own: see `subgroups`."""
+
+    name: str
+    size: int = 1  # members that make a group whole
+    minimum: int = 0  # whole groups without which the gang does not start
+    selector: tuple[Requirement, ...] = ()
+    keys: tuple[str, ...] = ()  # labels whose values tell the groups apart
+    topology: NetworkTopology | None = None
+
+
+class Size(msgspec.Struct, frozen=True):
+    """How many members an elastic gang may have, and how many it has been asked to have."""
+
+    least: int
+    most: int
+    wanted: int
+
+
+class Gang:
+    """Tasks that start together."""
+
+    def __init__(
+        self,
+        id: str,
+        namespace: str,
+        name: str,
+        queue: str,
+        changed: dict[Gang, None],
+    ) -> None:
+        self.id = id
+        self.namespace = namespace
+        self.name = name
+        self.queue = queue
+        self._changed = changed  # where gangs are noted whose counts have moved
+        self.minimum = 1
+        self.minimum_by_role: dict[str, int] = {}
+        self.minimum_resources: dict[str, int] | None = None
+        self.priority = 0
+        self.created = 0.0
+        self.phase = Phase.PENDING
+        self.preemptable = True
+        self.attributes: dict[str, str] = {}
+        self.policies: tuple[SubGroupPolicy, ...] = ()  # of groups inside the gang
+        self.topology: NetworkTopology | None = None
+        self.mode = Mode.STRICT
+        self.together: tuple[str, ...] = ()  # the ids of the gangs that start with it
+        self.longest_wait: float | None = None  # in seconds, after which it is to be let in
+        self.size: Size | None = None  # of an elastic one: see `decisions.Resize`
+        self.queue_name = ""  # as its users call it
+        self.fault: Refusal | None = None  # why it can never be scheduled as it is
+        self.profile = ""  # whose gang it is: only that profile decides on it
+        self.tasks: dict[str, Task] = {}
+        self.counts = [0] * _STATES
+        self.role_counts: dict[str, list[int]] = {}
+        self.pending_best_effort = 0
+
+    def add(self, task: Task) -> None:
+        task.gang = self
+        self.tasks[task.id] = task
+        self._count(task, 1)
+
+    def remove(self, task: Task) -> None:
+        del self.tasks[task.id]
+        self._count(task, -1)
+
+    def move(self, task: Task, state: State) -> None:
+        """Gives a task another state; the counts follow."""
+        self._count(task, -1)
+        task.state = state
+        self._count(task, 1)
+
+    def move_all(self, tasks: Sequence[Task], before: State, state: State) -> None:
+        """The same for tasks of one class and role that have one state."""
+        self.note()
+        first, count = tasks[0], len(tasks)
+        for task in tasks:
+            task.state = state
+        for counts in (self.counts, self.role_counts[first.role]):
+            counts[before] -= count
+            counts[state] += count
+        if before is State.PENDING and first.best_effort:
+            self.pending_best_effort -= sum(1 for task in tasks if not task.gated)
+
+    def enter(self, phase: Phase) -> None:
+        self.phase = phase
+        self.note()
+
+    def resize(self, wanted: int) -> None:
+        assert self.size is not None
+        self.size = Size(self.size.least, self.size.most, wanted)
+
+    def note(self) -> None:
+        """Something has changed that sums depend on."""
+        self._changed[self] = None
+
+    def _count(self, task: Task, sign: int) -> None:
+        self.note()
+        self.counts[task.state] += sign
+        roles = self.role_counts.get(task.role)
+        if roles is None:
+            roles = self.role_counts[task.role] = [0] * _STATES
+        roles[task.state] += sign
+        if task.state is State.PENDING and task.best_effort and not task.gated:
+            self.pending_best_effort += sign
+
+    def count(self, states: Iterable[State]) -> int:
+        counts = self.counts
+        return sum(counts[state] for state in states)
+
+    def count_role(self, role: str, states: Iterable[State]) -> int:
+        counts = self.role_counts.get(role)
+        return 0 if counts is None else sum(counts[state] for state in states)
+
+    @property
+    def ready(self) -> int:
+        """Tasks that hold a place or have done their work."""
+        counts = self.counts  # written out: this is the question asked most often
+        return (
+            counts[State.ALLOCATED]
+            + counts[State.BINDING]
+            + counts[State.BOUND]
+            + counts[State.RUNNING]
+            + counts[State.SUCCEEDED]
+            + counts[State.RESERVED]
+        )
+
+    @property
+    def waiting(self) -> int:
+        """Tasks with the promise of a place."""
+        return self.counts[State.PIPELINED]
+
+    def __repr__(self) -> str:
+        return f"<Gang {self.id} {self.phase.name} {self.ready}/{self.minimum}>"
+
+
+class PathStep(msgspec.Struct, frozen=True):
+    """One step of a queue's way from the root of a tree of shares, with the weight of the branch."""
+
+    name: str
+    weight: float = 1.0
+
+
+class NodeGroups(msgspec.Struct, frozen=True):
+    """Which groups of nodes a queue wants or shuns."""
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    anti_required: tuple[str, ...] = ()
+    anti_preferred: tuple[str, ...] = ()
+
+
+class Queue(msgspec.Struct):
+    """One node of the tree of queues.  Resources are by name; an absent name in `capability` is no limit."""
+
+    id: str
+    name: str = ""
+    parent: str = ""
+    weight: int = 1
+    capability: dict[str, int] = {}
+    guarantee: dict[str, int] = {}
+    deserved: dict[str, int] = {}
+    priority: int = 0
+    reclaimable: bool = True
+    open: bool = True
+    fifo: bool = False
+    created: float = 0.0
+    dialect: str = ""  # whose queue it is: shares are among the queues of one
+    path: tuple[PathStep, ...] = ()  # its place in a tree of shares, from the root on
+    groups: NodeGroups | None = None
+    group_limits: dict[str, dict[str, int]] = {}  # by group of nodes: what the queue may hold there
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How many tasks of a selection may be disturbed now."""
+
+    id: str
+    selection: PodSelection
+    allowed: int = 0
+
+
+class Quota(msgspec.Struct, frozen=True):
+    """What a namespace may hold and holds, by name as the quota spells it."""
+
+    id: str
+    namespace: str
+    hard: Mapping[str, int] = {}
+    used: Mapping[str, int] = {}

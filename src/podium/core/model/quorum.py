@@ -1,0 +1,230 @@
+"""What a gang must have before it starts, what it still lacks, and what it can lose: the only place that knows.
+
+    in all        at least `minimum` members
+    by role       at least so many of each role; binds only where the minimum in all is not below their sum
+    sub-groups    of each policy so many groups, each with its size of members
+    best effort   members that wait and ask for no room are in nobody's way: they count as if they had their places
+    together      gangs that start together: none is kept before each of them has enough
+
+Whoever counts names the states that count: those with a place (`READY`), those with a place or the promise of one
+(`PROMISED`), those that hold room now (`HOLDING`).  A gang with too few members is refused before anything else
+(`lacking`); the rest is asked while it is placed, bound, disturbed and reported on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from podium.core.model.model import HOLDING, PLACED, READY, Gang, State, SubGroupPolicy, Task
+from podium.core.model.subgroups import SubGroup, subgroups_of
+from podium.reasons import TOO_FEW, TOO_FEW_GROUPS, TOO_FEW_OF_ROLE, Refusal, refuse
+
+PROMISED = READY | {State.PIPELINED}
+# Members that exist and may still come to a place.
+_EXISTING = frozenset(State) - {State.RELEASING, State.FAILED, State.UNKNOWN}
+
+States = Collection[State]
+Groups = Sequence[SubGroup]
+
+
+# --- enough members ----------------------------------------------------------------------------------------------
+
+
+def lacking(gang: Gang, groups: Groups | None = None) -> Refusal | None:
+    """Why a gang cannot start, whatever the room: it has too few members."""
+    for role, least in _by_role(gang).items():
+        have = gang.count_role(role, _EXISTING)
+        if have < least:
+            return refuse(TOO_FEW_OF_ROLE, role=role, need=least, have=have)
+    for policy in gang.policies:
+        have = sum(each.policy is policy for each in _groups(gang, groups))
+        if have < policy.minimum:
+            return refuse(TOO_FEW_GROUPS, policy=policy.name, need=policy.minimum, have=have)
+    have = gang.count(_EXISTING)
+    if have < gang.minimum:
+        return refuse(TOO_FEW, need=gang.minimum, have=have)
+    return None
+
+
+def is_gang(gang: Gang) -> bool:
+    """Whether it takes more than one task to start it."""
+    return gang.minimum > 1 or bool(gang.together)
+
+
+def awaits_members(gang: Gang) -> bool:
+    """Whether members are yet to be created: its controller does that when the gang has been let in."""
+    return len(gang.tasks) < gang.minimum
+
+
+# --- enough places -----------------------------------------------------------------------------------------------
+
+
+def missing(gang: Gang, states: States = READY, also: Collection[Task] = ()) -> int:
+    """How many members it lacks, in all or in the role that lacks most; zero or less when it has enough.
+
+    Tasks in `also` count as well, whatever their state: what would be if they had their places.
+    """
+    lacks = gang.minimum - gang.count(states) - gang.pending_best_effort - len(also)
+    for role, least in _by_role(gang).items():
+        waiting = sum(
+            1
+            for task in gang.tasks.values()
+            if task.role == role and task.state is State.PENDING and task.best_effort and not task.gated
+        )
+        extra = sum(1 for task in also if task.role == role)
+        lacks = max(lacks, least - gang.count_role(role, states) - waiting - extra)
+    return lacks
+
+
+def starving(gang: Gang) -> bool:
+    """Whether it lacks members with a place or the promise of one.
+
+    Here who asks for no room counts as lacking, too: where a node takes no more pods, others have to go for it.
+    """
+    if gang.minimum > gang.count(PROMISED):
+        return True
+    return any(gang.count_role(role, PROMISED) < least for role, least in _by_role(gang).items())
+
+
+def satisfied(gang: Gang, states: States = READY, groups: Groups | None = None) -> bool:
+    """Whether it has enough members in these states: in all, by role, and in whole sub-groups."""
+    return missing(gang, states) <= 0 and _enough_groups(gang, states, groups)
+
+
+def to_place(gang: Gang, states: States = READY) -> int:
+    """How many tasks must find places together: what it lacks, or one more when it has started."""
+    return max(1, missing(gang, states))
+
+
+def started(gang: Gang) -> bool:
+    """Whether some of it, and enough, has places."""
+    return gang.ready > 0 and missing(gang) <= 0
+
+
+def reaches(gang: Gang, count: int) -> bool:
+    """Whether so many members are enough in all, of whatever role."""
+    return count >= gang.minimum
+
+
+# --- gangs that start together -----------------------------------------------------------------------------------
+
+Find = Callable[[str], Gang | None]
+
+
+def unsatisfied_partners(gang: Gang, find: Find, states: States = READY) -> list[str]:
+    """The gangs that it starts with and that are not there, or have not enough yet, by id."""
+    found = ((id, find(id)) for id in gang.together if id != gang.id)
+    return [id for id, other in found if other is None or not satisfied(other, states)]
+
+
+def component(gang: Gang, find: Find) -> list[Gang]:
+    """All gangs that are tied to it, itself first: those it names, those that these name, and so on.
+
+    Whom a gang waits for is its own list; who is placed and given back together is the component.
+    """
+    if not gang.together:
+        return [gang]
+    found = {gang.id: gang}
+    ahead = [gang]
+    while ahead:
+        for id in ahead.pop().together:
+            other = find(id)
+            if other is not None and id not in found:
+                found[id] = other
+                ahead.append(other)
+    return list(found.values())
+
+
+# --- bound in part -----------------------------------------------------------------------------------------------
+
+
+def partially_bound(gang: Gang) -> bool:
+    """Whether some members have been bound, and fewer than it needs, while others wait."""
+    waits = bool(gang.counts[State.PENDING] or gang.counts[State.RESERVED])
+    return waits and gang.count(PLACED) > 0 and not satisfied(gang, READY - {State.RESERVED})
+
+
+# --- what it can lose --------------------------------------------------------------------------------------------
+
+
+class Spare:
+    """What gangs can lose and still have enough, counted down as victims are named."""
+
+    def __init__(self) -> None:
+        self._in_all: dict[str, int] = {}
+        self._in_role: dict[tuple[str, str], int] = {}
+        self._groups: dict[str, _GroupSpare] = {}
+
+    def take(self, task: Task) -> bool:
+        """Whether one more task of its gang can go; if so, it counts as gone."""
+        gang = task.gang
+        in_all = self._in_all.get(gang.id)
+        if in_all is None:
+            in_all = self._in_all[gang.id] = gang.ready - gang.minimum
+            for role, least in _by_role(gang).items():
+                self._in_role[gang.id, role] = gang.count_role(role, HOLDING) - least
+            if gang.policies:
+                self._groups[gang.id] = _GroupSpare(subgroups_of(gang))
+        in_role = self._in_role.get((gang.id, task.role))
+        groups = self._groups.get(gang.id)
+        if in_all <= 0 or (in_role is not None and in_role <= 0) or (groups is not None and not groups.take(task)):
+            return False
+        self._in_all[gang.id] = in_all - 1
+        if in_role is not None:
+            self._in_role[gang.id, task.role] = in_role - 1
+        return True
+
+
+class _GroupSpare:
+    """The same for the sub-groups of one gang: a group that is needed stays whole."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._group_of = {task.id: group for group in groups for task in group.tasks}
+        self._beyond = {group.id: -group.missing() for group in groups}
+        self._whole: dict[SubGroupPolicy, int] = {}
+        for group in groups:
+            if group.policy is not None and self._beyond[group.id] >= 0:
+                self._whole[group.policy] = self._whole.get(group.policy, 0) + 1
+
+    def take(self, task: Task) -> bool:
+        group = self._group_of[task.id]
+        policy, beyond = group.policy, self._beyond[group.id]
+        if policy is not None and beyond == 0:
+            if self._whole[policy] <= policy.minimum:
+                return False
+            self._whole[policy] -= 1
+        self._beyond[group.id] = beyond - 1
+        return True
+
+
+def beyond_minimum(tasks: Iterable[Task]) -> list[Task]:
+    """Of some tasks, first first, those that their gangs can lose."""
+    spare = Spare()
+    return [task for task in tasks if spare.take(task)]
+
+
+# --- parts -------------------------------------------------------------------------------------------------------
+
+_NO_ROLES: dict[str, int] = {}
+
+
+def _by_role(gang: Gang) -> dict[str, int]:
+    """The minimums by role, where they bind: not when the minimum in all is below their sum."""
+    roles = gang.minimum_by_role
+    return roles if roles and gang.minimum >= sum(roles.values()) else _NO_ROLES
+
+
+def _groups(gang: Gang, known: Groups | None) -> Groups:
+    return subgroups_of(gang) if known is None else known
+
+
+def _enough_groups(gang: Gang, states: States, known: Groups | None) -> bool:
+    """Whether enough sub-groups of each policy are whole."""
+    if not any(policy.minimum for policy in gang.policies):
+        return True
+    groups = _groups(gang, known)
+    return all(
+        sum(each.policy is policy and each.missing(states) <= 0 for each in groups) >= policy.minimum
+        for policy in gang.policies
+        if policy.minimum
+    )
