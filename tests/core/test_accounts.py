@@ -91,7 +91,7 @@ def test_two_gangs_of_a_queue_are_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "running", "let_in", "elastic"),
+    ("phase", "running", "inqueue", "elastic"),
     [
         (Phase.PENDING, 0, 0, 0),
         (Phase.INQUEUE, 0, 3000, 0),
@@ -105,13 +105,13 @@ def test_two_gangs_of_a_queue_are_added() -> None:
     ],
 )
 def test_what_an_admitted_gang_may_still_take_and_what_is_beyond_its_minimum(
-    phase: Phase, running: int, let_in: int, elastic: int
+    phase: Phase, running: int, inqueue: int, elastic: int
 ) -> None:
     found = world()
     found.gang("g", minimum=2, phase=phase, minimum_resources={"cpu": 3000})
     put(found, "t", [RUNNING] * running + [PENDING])
     sums = account(found)
-    assert (sums["let_in"], sums["elastic"]) == (let_in, elastic)
+    assert (sums["let_in"], sums["elastic"]) == (inqueue, elastic)
 
 
 def test_a_resource_that_gets_its_name_later_counts_from_then_on() -> None:

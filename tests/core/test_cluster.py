@@ -142,3 +142,20 @@ def test_a_node_in_the_row_of_another_has_nothing_of_it() -> None:
     world.task("t", Constraints(selector=(("disk", "ssd"),)))
     assert world.run(profile(["predicates"])).placed == {}
     world.cluster.validate()
+
+
+def test_one_row_is_asked_as_all_are() -> None:
+    world = World()
+    world.node("ready", cpu=2000)
+    world.node("not", cpu=2000, ready=False)
+    world.node("full", cpu=2000)
+    world.node("left", cpu=2000)
+    world.task("there", at="full", cpu=1500)
+    world.task("leaving", at="left", cpu=1500, state=State.RELEASING)
+    nodes = world.cluster.nodes
+    for cpu in (500, 501, 2000, 2001):
+        request = world.cluster.dimensions.request({"cpu": cpu})
+        for future in (False, True):
+            alone = [nodes.fits_row(request, row, future=future) for row in range(nodes.count)]
+            assert alone == nodes.fits(request, future=future).tolist()
+            assert not alone[nodes.rows["not"]]

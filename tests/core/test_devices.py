@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -277,3 +278,12 @@ def test_nodes_without_devices_are_known() -> None:
     assert world.cluster.nodes.devices.any
     world.cluster.remove_node("a")
     assert not world.cluster.nodes.devices.any
+
+
+def test_a_node_that_has_fewer_devices_than_before() -> None:
+    world = World()
+    node(world, "a", 4)
+    node(world, "a", 1)
+    ask(world, "t", count=2)
+    assert world.run(PLAIN).placed == {}
+    assert world.cluster.nodes.devices.counts(np.array([0])).tolist() == [1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from podium.core.model.decisions import Nominate
-from podium.core.model.model import State
+from podium.core.model.model import Phase, Queue, State
+from podium.reasons import NO_NODES, refuse
 from tests.core.world import World, profile
 
 PLAIN = profile(["gang", "predicates"])
@@ -69,3 +70,34 @@ def test_a_promise_that_is_not_made_again_is_none_any_more() -> None:
     assert world.cluster.tasks["ns/t"].nominated == -1
     world.run(PLAIN)
     assert world.promised == {}
+
+
+def test_two_that_are_missing_are_enough_to_say_never() -> None:
+    assert "2 members need 4 cpu, and the cluster has 3 in all: it can never start" in refused(2, 2, cpu=2000)
+
+
+def test_a_gang_that_can_never_be_scheduled_as_it_is_says_so_whoever_is_asked() -> None:
+    world = World()
+    world.node("n")
+    gang = world.gang("g", fault=refuse(NO_NODES))
+    world.task("t", gang=gang)
+    world.run(profile(["predicates"]))
+    assert world.placed == {}
+    assert world.refusal("g") == str(refuse(NO_NODES))
+
+
+@pytest.mark.parametrize(("name", "said"), [("parent", "parent"), ("", "id-of-it")])
+def test_a_queue_that_has_children_takes_no_gangs_and_is_named(name: str, said: str) -> None:
+    world = World()
+    world.node("n")
+    world.cluster.put_queue(Queue("root", "root"))
+    world.cluster.put_queue(Queue("id-of-it", name, parent="root"))
+    world.cluster.put_queue(Queue("child", "child", parent="id-of-it"))
+    world.gang("g", queue="id-of-it", phase=Phase.PENDING)
+    world.task("t", gang="ns/g")
+    by = profile(
+        ["gang", {"name": "capacity", "enableHierarchy": True}, "predicates"], actions="enqueue, allocate"
+    )
+    world.run(by)
+    assert world.placed == {}
+    assert said in world.refusal("g")

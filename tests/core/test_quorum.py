@@ -154,8 +154,24 @@ def test_members_that_wait_and_ask_for_no_room_count_as_placed_unless_somebody_a
     assert found.pending_best_effort == 1
     assert quorum.missing(found) == 0
     assert quorum.starving(found)
+    more = of_roles(3, {"w": 3}, ("w", PENDING), ("w", PENDING), ("w", RUNNING), cpu=0, memory=0)
+    assert quorum.missing(more) == 0
     other = of_roles(2, {"w": 1, "v": 1}, ("w", PENDING), ("w", PENDING), cpu=0, memory=0)
     assert quorum.missing(other) == 1
+
+
+def test_a_member_that_is_held_back_is_missing_from_its_role_though_it_asks_for_no_room() -> None:
+    world = World()
+    world.node("n")
+    id = world.gang("g", minimum=2, minimum_by_role={"w": 1, "v": 1})
+    for index in range(2):
+        add(world, id, RUNNING, index, role="w")
+    add(world, id, PENDING, 2, role="v", cpu=0, memory=0, gated=True)
+    found = world.cluster.gangs[id]
+    assert quorum.missing(found) == 1
+    assert not quorum.satisfied(found)
+    add(world, id, PENDING, 2, role="v", cpu=0, memory=0)
+    assert quorum.satisfied(found)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import msgspec
+import numpy as np
 import pytest
 
 from podium.core.cluster.cluster import Cluster
@@ -13,6 +14,7 @@ from podium.core.cluster.nodes import NodeFacts
 from podium.core.cluster.recount import recount
 from podium.core.model.facts import GangFacts, TaskFacts
 from podium.core.model.model import Queue, State
+from podium.core.model.parties import Slot
 
 
 def cluster() -> Cluster:
@@ -94,6 +96,12 @@ def _promise(found: Cluster) -> None:
     found.nodes.pipelined[0, 1] = 5
 
 
+def _carry(found: Cluster) -> None:
+    count = np.zeros(8, dtype=np.int64)
+    count[0] = 1
+    found.peers._counts[0, Slot.PRESENT] = count
+
+
 @pytest.mark.parametrize(
     ("spoil", "reported"),
     [
@@ -104,6 +112,7 @@ def _promise(found: Cluster) -> None:
         (_stand_elsewhere, "tasks of other rows"),
         (_count_wrong, "its tasks say"),
         (_forget_an_owner, "its facts say"),
+        (_carry, "counts 1 on row 0, there are 0"),
         (_attach, "attached are"),
         (_spoil_accounts, "accounts"),
         (_use, "used.0, 0. is 2001, its tasks sum to 2000"),

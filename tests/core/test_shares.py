@@ -76,6 +76,7 @@ def test_a_minimum_may_fill_a_queue_to_its_limit(plugin: str, minimum: int, admi
     world.task("t", gang="ns/g")
     world.run(profile(["gang", plugin, "predicates"], actions="enqueue"))
     assert (world.cluster.gangs["ns/g"].phase is Phase.INQUEUE) == admitted
+    assert ("queue q" in world.refusal("g")) != admitted
 
 
 @pytest.mark.parametrize(("deserved", "evicted"), [({"cpu": 4000, "gpu": 0}, {"v"}), ({"cpu": 4000}, set())])

@@ -100,6 +100,7 @@ def test_from_submission_to_completion(story: Story) -> None:
     story.start(task("ps"), task("worker", 2, policies=[on("TaskCompleted", "CompleteJob")]))
     assert story.phase == "Running"
     assert story.living() == ["ps-0", "worker-0", "worker-1"]
+    assert "volcano.sh/partition-id" not in story.get(PODS, "job-worker-0")["metadata"]["labels"]
     story.ended("worker-0")
     assert story.phase == "Running"
     story.ended("worker-1")
@@ -209,6 +210,8 @@ def test_one_part_restarts(story: Story) -> None:
     policies = [on("PodFailed", "RestartPartition")]
     story.start(task("worker", 4, partitionPolicy=parts, policies=policies))
     uids = [story.get(PODS, f"job-worker-{i}")["metadata"]["uid"] for i in range(4)]
+    labels = [story.get(PODS, f"job-worker-{i}")["metadata"]["labels"] for i in range(4)]
+    assert [each["volcano.sh/partition-id"] for each in labels] == ["0", "0", "1", "1"]
     (group,) = story.objects(PODGROUPS)
     assert group["spec"]["subGroupPolicy"] == [
         {

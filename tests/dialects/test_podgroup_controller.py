@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from podium.dialects.volcano.groups import GROUP_MIN_MEMBER, topology_of
+from podium.dialects.volcano.job.names import BUDGETS
 from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS
 from podium.dialects.volcano.podgroup_controller import PodGroupController
 from podium.embedded.nodes.shapes import Shape
@@ -378,3 +379,23 @@ def test_one_that_does_not_come_is() -> None:
     cluster.pass_seconds(5)
     (reported,) = [event["message"] for event in cluster.events() if event["reason"] == "FailedScheduling"]
     assert reported.endswith("of Volcano has not been made yet")
+
+
+@pytest.mark.parametrize(
+    ("marks", "kept"),
+    [
+        ({BUDGETS[0]: "1"}, {BUDGETS[0]}),
+        ({BUDGETS[1]: "1"}, {BUDGETS[1]}),
+        ({BUDGETS[0]: "1", BUDGETS[1]: "1"}, {BUDGETS[0]}),
+        ({BUDGETS[0]: "1", BUDGETS[1]: "1", "other": "x"}, {BUDGETS[0]}),
+    ],
+)
+def test_of_two_budgets_the_first_counts(marks: dict[str, str], kept: set[str]) -> None:
+    controller, cache = PodGroupController(), Cache()
+    for resource in (PODS, PODGROUPS, NAMESPACES):
+        cache.set_synced(resource)
+    metadata = Metadata("p", "default", "uid-p", "1", annotations=marks)
+    cache.apply(PODS, Pod(metadata, spec=PodSpec(scheduler_name="volcano")))
+    create, *_ = controller.reconcile(("default", "pod/p"), cache, 0.0).changes
+    assert isinstance(create, Create)
+    assert set(create.document["metadata"].get("annotations", {})) & set(BUDGETS) == kept

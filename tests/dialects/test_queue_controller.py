@@ -211,3 +211,11 @@ def test_a_queue_costs_the_same_among_many_others(monkeypatch: pytest.MonkeyPatc
     assert parent is not None
     concerned = list(story.controller.watches[QUEUES](parent, story.cache))
     assert concerned == [("", "q0"), *(("", f"q{number}") for number in range(30) if number % 3)]
+
+
+def test_a_queue_without_groups_is_looked_at_at_once_and_a_busy_one_now_and_then() -> None:
+    story = Story()
+    story.queue("q", state="Open")
+    assert story.look("q").rest == 0.0
+    story.group("g", "q", "Running")
+    assert story.look("q").rest > 0.0

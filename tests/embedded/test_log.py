@@ -298,3 +298,18 @@ PRAGMA application_id = 0x706F6469;
 PRAGMA user_version = 1;
 PRAGMA journal_mode = WAL;
 """
+
+
+async def test_a_closed_log_is_one_file_and_a_failed_one_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state.db"
+    log = SqliteLog(path)
+    store = log.restore()
+    store.put(CONFIGMAPS, document("a"), None)
+    log.close()
+    wal = path.with_name("state.db-wal")
+    assert not wal.exists() or wal.stat().st_size == 0
+    again = SqliteLog(path)
+    assert again.restore().get(CONFIGMAPS, "default", "a") is not None
+    again.close()

@@ -462,3 +462,21 @@ def test_gangs_with_volumes_under_faults(seed: int) -> None:
         if affinity:
             term = affinity["required"]["nodeSelectorTerms"][0]["matchExpressions"][0]
             assert term["values"] == [stage.placed[name]]
+
+
+def test_of_two_claims_only_the_open_one_is_written() -> None:
+    stage = Storage()
+    stage.nodes("a")
+    stage.storage_class("local")
+    for name in ("first", "second"):
+        stage.volume(name, "a")
+        stage.claim(f"data-{name}")
+    stage.mounting("p", "data-first")
+    stage.settle()
+    assert stage.volume_of("data-first")
+    before = stage.sent(CallType.VOLUME)
+    stage.mounting("q", "data-first", "data-second")
+    stage.settle()
+    assert stage.placed == {"p": "a", "q": "a"}
+    assert {stage.volume_of("data-first"), stage.volume_of("data-second")} == {"first", "second"}
+    assert stage.sent(CallType.VOLUME) == before + 1

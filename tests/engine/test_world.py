@@ -10,8 +10,7 @@ import pytest
 from podium.core.model.facts import GangFacts
 from podium.core.model.model import Gang, State
 from podium.dialects import DIALECTS
-from podium.dialects.volcano.names import PODGROUPS
-from podium.engine.records import Bound
+from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.engine.scheduler import CHECK_SECONDS, Scheduler
 from podium.engine.world import World
 from podium.kube.resources import (
@@ -25,6 +24,7 @@ from podium.kube.resources import (
 )
 from podium.kube.wire import Object, Pod, struct_of
 from tests.core.world import profile
+from tests.engine.bare import Bare
 from tests.engine.stage import Stage
 
 PLAIN = profile(["gang"], ["predicates"])
@@ -243,3 +243,18 @@ def test_words_come_at_full_pace_when_no_bind_is_under_way() -> None:
         stage.pod(f"waits-{number}")
     stage.settle(0.3)
     assert all(stage.message(f"waits-{number}") for number in range(12))
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2])
+def test_so_many_turns_and_no_more(turns: int) -> None:
+    bare = Bare(turns=turns)
+    bare.put(NODES, {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8", "pods": "110"}}})
+    bare.put(QUEUES, {"metadata": {"name": "default"}, "spec": {"weight": 1}})
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    for number in range(3):
+        spec = {"schedulerName": "volcano", "containers": [container]}
+        bare.put(PODS, {"metadata": {"name": f"p{number}"}, "spec": spec, "status": {"phase": "Pending"}})
+        bare.settle()
+    assert bool(bare.placed) == bool(turns)
+    assert len(bare.placed) <= turns
+    assert bare.scheduler.counters.turns == turns

@@ -70,7 +70,7 @@ def missing(gang: Gang, states: States = READY, also: Collection[Task] = ()) -> 
         waiting = sum(
             1
             for task in gang.tasks.values()
-            if task.role == role and task.state is State.PENDING and task.best_effort
+            if task.role == role and task.state is State.PENDING and task.best_effort and not task.gated
         )
         extra = sum(1 for task in also if task.role == role)
         lacks = max(lacks, least - gang.count_role(role, states) - waiting - extra)
