@@ -11,6 +11,7 @@ from podium.core.model.facts import GangFacts
 from podium.core.model.model import Gang, State
 from podium.dialects import DIALECTS
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
+from podium.engine.records import Bound
 from podium.engine.scheduler import CHECK_SECONDS, Scheduler
 from podium.engine.world import World
 from podium.kube.resources import (
