@@ -260,6 +260,17 @@ def test_of_how_many_tasks_a_gang_lacks_some(pods: int, reported: str) -> None:
     assert found.message.startswith(f"{reported} tasks in gang unschedulable: ")
 
 
+def test_a_group_whose_sub_groups_are_not_whole_is_not_ready() -> None:
+    """Two pods have places, and enough in all; but two groups of two are wanted, and each has one."""
+    made = gang(B, B, P, P, minimum=2)
+    made.policies = (SubGroupPolicy("pair", size=2, minimum=2, keys=("half",)),)
+    for index, task in enumerate(made.tasks.values()):
+        task.labels = {"half": str(index % 2)}
+    old = group("g", minMember=2)
+    new = written(group_patch(old, made, Verdict(refuse(NO_NODES)), "c", NOW), old)
+    assert [(each.type, each.status) for each in new.status.conditions or []] == [("Unschedulable", "True")]
+
+
 def test_a_gang_that_does_not_fit() -> None:
     full = Places(4, 4, (Cause(refuse(NO_ROOM, "cpu"), 4),), (Block("cpu", 2000, 500, "node-3", 4000, 16_000, 4),))
     sentence = refuse(GANG, placed=1, need=3, cause=Refusal(UNPLACEABLE, full))
