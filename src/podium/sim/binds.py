@@ -13,7 +13,7 @@ _LONGEST_PAUSE = 15  # seconds that a server asks for
 
 
 class Binds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How binds fare.  All is well if nothing is said."""
+    """How binds fare.  All is well by default."""
 
     fail: float = 0.0  # which part of them is refused, or never arrives
     lose: float = 0.0  # of the others, which part is carried out without an answer
