@@ -105,7 +105,8 @@ def test_a_pod_that_runs_is_not_moved_by_what_its_slot_says(world: World) -> Non
     [
         ({}, State.RESERVED),
         ({"gated": True}, State.PENDING),  # it may not be placed
-        ({"cpu": 2000}, State.PENDING),  # the place is for another one
+        ({"cpu": 2000}, State.RESERVED),  # it asks for something else, and the place is large enough
+        ({"cpu": 200_000}, State.PENDING),  # it is not
         ({"state": State.RUNNING, "node": "a"}, State.RUNNING),
     ],
 )

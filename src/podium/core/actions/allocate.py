@@ -51,7 +51,6 @@ class Attempt:
         self.gang = gang
         self.statement = statement
         self.refusal = refusal
-        self.placed = gang.ready + gang.waiting  # with what is tentative
 
 
 class Allocate(Action):
@@ -84,7 +83,10 @@ class Allocate(Action):
                 outcome = Outcome.NOTHING
                 session.refuse(gang, refusal)
             else:
-                unit = [each for each in quorum.component(gang, session.cluster.gangs.get) if each.id in admitted]
+                unit = [gang]
+                if gang.together:
+                    group = quorum.component(gang, session.cluster.gangs.get)
+                    unit = [each for each in group if each.id in admitted]
                 work = partial(self._allocate, session, unit, waiting, unschedulable)
                 outcome = session.attempt(gang, work, Outcome.NOTHING)
                 if outcome is not Outcome.KEPT:
@@ -123,22 +125,23 @@ class Allocate(Action):
         """Tries one gang, or all that start together."""
         before = unit[0].ready + unit[0].waiting
         tries = [self._try(session, gang, waiting) for gang in unit]
-        lonely = any(_lonely(session, gang, unit) for gang in unit)
+        lonely = bool(unit[0].together) and any(_lonely(session, gang, unit) for gang in unit)
         if not lonely and all(session.ready(gang) for gang in unit):
             return self._keep(session, tries, unschedulable)
         if not lonely and all(session.pipelined(each.gang) and not each.statement.empty for each in tries):
             session.held_back.extend(each.statement for each in tries)
             return Outcome.HELD
+        placed = [gang.ready + gang.waiting for gang in unit]  # with what is tentative
         outcome = Outcome.NOTHING
         for each in reversed(tries):
             if self._reserve(session, each):
                 outcome = Outcome.HELD
         if len(tries) == 1 and tries[0].refusal is not None and outcome is Outcome.NOTHING:
-            unschedulable.learn(unit[0], tries[0].placed - before, tries[0].refusal)
-        for each in tries:
+            unschedulable.learn(unit[0], placed[0] - before, tries[0].refusal)
+        for each, found in zip(tries, placed, strict=True):
             refusal = each.refusal or _why_not(session, each.gang, unit)
             if refusal is not None:
-                session.refuse(each.gang, gang_refusal(session, each.gang, each.placed, refusal))
+                session.refuse(each.gang, gang_refusal(session, each.gang, found, refusal))
         return outcome
 
     def _try(self, session: Session, gang: Gang, waiting: dict[str, deque[Task]]) -> Attempt:
@@ -158,8 +161,9 @@ class Allocate(Action):
         """All are ready: they get what they found, and what was reserved for them."""
         outcome = Outcome.NOTHING
         for each in tries:
-            for task in list(_claimable(each.gang)):
-                each.statement.claim(task)
+            if each.gang.counts[State.RESERVED]:
+                for task in list(_claimable(each.gang)):
+                    each.statement.claim(task)
             if not each.statement.empty:
                 outcome = Outcome.KEPT
             elif each.refusal is not None:

@@ -54,11 +54,13 @@ class GangQueue:
 
     def next_queue(self) -> Queue | None:
         """The queue to serve next, among those with gangs in line."""
-        namespaces = [name for name in self._heaps if self._waiting[name]]
+        namespaces = [name for name, count in self._waiting.items() if count]
         if not namespaces:
             return None
         self._turn = self._session.first_namespace(namespaces) if len(namespaces) > 1 else namespaces[0]
         heaps = self._heaps[self._turn]
+        if len(heaps) == 1:
+            return self._session.queues[next(iter(heaps))]  # with gangs in line, or it would be nobody's turn
         if self._queue_key is None:
             return self._session.first_queue([self._session.queues[id] for id, heap in heaps.items() if heap])
         self._catch_up()
