@@ -335,6 +335,8 @@ class Invariants(Watcher):
                 waiting.setdefault(group.gang if group is not None else pod.uid, []).append(pod)
         for members in waiting.values():
             gang = self._api.gang_of(members[0])
+            if gang is not None and gang.together:
+                continue  # it may have its places, and wait for the gangs that start with it
             if gang is None and self._api.membership(members[0]) is not None:
                 continue  # it has been deleted: they wait for another one
             needed = max(1, gang.minimum - self._members_bound(gang.id)) if gang is not None else 1
