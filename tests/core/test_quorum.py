@@ -278,3 +278,19 @@ def test_a_sub_group_that_is_needed_stays_whole() -> None:
     # What is not whole can go: it is of no use.
     assert lost(of_groups([[RUNNING, PENDING], pair], size=2, minimum=1))[:1] == ["g-0"]
     assert "g-2" not in lost(of_groups([[RUNNING, PENDING], pair], size=2, minimum=1))
+
+
+def test_gangs_that_are_tied_are_found_once_however_many_there_are() -> None:
+    """Each names the next: looking from each of them would cost the square of their number."""
+    gangs = {str(number): Gang(str(number), "ns", str(number), "q", changed={}) for number in range(2000)}
+    for number, gang in enumerate(gangs.values()):
+        gang.together = (str((number + 1) % len(gangs)),)
+    looks: list[str] = []
+
+    def find(id: str) -> Gang | None:
+        looks.append(id)
+        return gangs.get(id)
+
+    (found,) = quorum.components(gangs.values(), find)
+    assert len(found) == len(gangs)
+    assert len(looks) == len(gangs)

@@ -139,10 +139,9 @@ class Recovery:
         """Finds them among gangs of which a part has places, and among those that start together with others."""
         partially_bound = {id for id, gang in split.items() if is_partially_bound(gang, self._plans)}
         self._groups = {}
-        for id, gang in tied.items():
-            if id not in self._groups:
-                group = tuple(sorted(each.id for each in partially_bound_group(gang, self._plans, find)))
-                self._groups |= dict.fromkeys(group, group)
+        for gangs in quorum.components(tied.values(), find):
+            group = tuple(sorted(each.id for each in partially_bound_group(gangs[0], self._plans, find)))
+            self._groups |= dict.fromkeys(group, group)
         self._partially_bound = dict.fromkeys(sorted(partially_bound | self._groups.keys()))
 
     # --- tries -------------------------------------------------------------------------------------------------

@@ -291,14 +291,14 @@ class Scheduler:
 
     def _with_partners(self, spared: set[str]) -> set[str]:
         """Gangs that start together are looked at together, or not at all while one of them is left alone."""
-        find, known = self._cluster.gangs.get, self._cluster.accounts.tied
-        for gang in known.values():
-            group = {each.id for each in quorum.component(gang, find)}
+        found = set(spared)
+        for tied in quorum.components(self._cluster.accounts.tied.values(), self._cluster.gangs.get):
+            group = {each.id for each in tied}
             if group & self._backoff.gangs:
-                spared = spared | group
-            elif not group <= spared:
-                spared = spared - group
-        return spared
+                found |= group
+            elif not group <= found:
+                found -= group
+        return found
 
     def _turn_of(self, name: str, spared: Container[str], now: float) -> Iterator[int]:
         profile = self._profiles[name]

@@ -13,7 +13,7 @@ Whoever counts names the states that count: those with a place (`READY`), those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from podium.core.model.model import HOLDING, PLACED, READY, Gang, State, SubGroupPolicy, Task
 from podium.core.model.subgroups import SubGroup, subgroups_of
@@ -134,6 +134,16 @@ def component(gang: Gang, find: Find) -> list[Gang]:
                 found[id] = other
                 ahead.append(other)
     return list(found.values())
+
+
+def components(gangs: Iterable[Gang], find: Find) -> Iterator[list[Gang]]:
+    """The components of some gangs, each once: thousands may be tied to each other."""
+    seen: set[str] = set()
+    for gang in gangs:
+        if gang.id not in seen:
+            found = component(gang, find)
+            seen.update(each.id for each in found)
+            yield found
 
 
 # --- bound in part -----------------------------------------------------------------------------------------------
