@@ -1,44 +1,23 @@
 """Groups as Kubernetes itself has them since 1.36: a PodGroup, named by its pods in `spec.schedulingGroup`.
 
 Servers have the kind only if a feature is on; without it there are no groups, and pods cannot name any.  A group
-with the policy `basic` is a name for pods that are scheduled one by one.
+with the policy `basic` is a name for pods that are scheduled one by one.  One whose disruption mode is PodGroup is
+one victim: all of its pods go, or none.
 """
-
-# mypy reads a Struct as a dataclass and asks for `frozen` on every subclass; msgspec inherits it.
-# mypy: disable-error-code="misc"
 
 from __future__ import annotations
 
 from podium.core.model.facts import GangFacts
-from podium.core.model.model import Gang, Phase
-from podium.dialects.dialect import Dialect, GroupKind, Setting, Verdict
+from podium.core.model.model import Phase
+from podium.dialects.dialect import Dialect, GroupKind, Setting
 from podium.dialects.kubernetes.membership import Marks, Membership
 from podium.dialects.kubernetes.policies import Priorities
-from podium.kube.changes import Patch
-from podium.kube.resources import Resource
+from podium.dialects.upstream.status import disruption_of, disruption_patch, group_patch
+from podium.dialects.upstream.types import PODGROUPS, PodGroup
+from podium.kube.rights import Right
 from podium.kube.times import parse_time
-from podium.kube.wire import Object, Pod, View
+from podium.kube.wire import Pod
 from podium.reasons import BAD_SPEC, Refusal, refuse
-
-PODGROUPS = Resource("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
-
-
-class GangPolicy(View):
-    min_count: int = 1
-
-
-class SchedulingPolicy(View):
-    gang: GangPolicy | None = None
-
-
-class PodGroupSpec(View):
-    scheduling_policy: SchedulingPolicy = SchedulingPolicy()
-    priority_class_name: str = ""
-    priority: int | None = None
-
-
-class PodGroup(Object):
-    spec: PodGroupSpec = PodGroupSpec()
 
 
 def group_id(namespace: str, name: str) -> str:
@@ -55,6 +34,10 @@ def read_group(group: PodGroup, priorities: Priorities) -> tuple[GangFacts, Refu
     if least < 0:
         field = "spec.schedulingPolicy.gang.minCount"
         refusal = refuse(BAD_SPEC, field=field, detail=f"{least} is less than 0")
+    constraints = spec.scheduling_constraints
+    if constraints is not None and constraints.topology:
+        field = "spec.schedulingConstraints.topology"
+        refusal = refuse(BAD_SPEC, field=field, detail="placing a group inside one domain is not supported")
     priority = spec.priority
     facts = GangFacts(
         id=group_id(group.namespace, group.name),
@@ -65,13 +48,10 @@ def read_group(group: PodGroup, priorities: Priorities) -> tuple[GangFacts, Refu
         priority=priority if priority is not None else priorities.value(spec.priority_class_name),
         created=parse_time(group.metadata.creation_timestamp),
         phase=Phase.INQUEUE,
+        as_one=spec.disruption_mode == "PodGroup",
+        disruption=disruption_of(group),
     )
     return facts, refusal
-
-
-def _patch(group: PodGroup, gang: Gang, verdict: Verdict | None, cycle: str, now: float) -> Patch | None:
-    """Its pods tell how they stand; the group's own status is left to the server's controllers."""
-    return None
 
 
 def _memberships(pod: Pod) -> tuple[Membership, ...]:
@@ -88,6 +68,7 @@ def upstream(setting: Setting) -> Dialect:
     return Dialect(
         name="upstream",
         marks=Marks(_memberships),
-        groups=(GroupKind(PODGROUPS, group_id, read_group, _patch),),
+        groups=(GroupKind(PODGROUPS, group_id, read_group, group_patch, disrupted=disruption_patch),),
+        rights=(Right(PODGROUPS, ("patch",), "status"),),
         views={PODGROUPS: PodGroup},
     )

@@ -1,0 +1,171 @@
+"""PodGroups of Koordinator's gangs: phases as the pods stand; and preemption by whole gangs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.core.model.decisions import Evict, Nominate
+from podium.dialects.koordinator.names import POD_GROUP, PODGROUPS
+from podium.dialects.koordinator.podgroup_controller import PodGroupController
+from podium.dialects.koordinator.profile import PROFILE
+from podium.dialects.koordinator.types import PodGroup
+from podium.kube.cache import Cache
+from podium.kube.changes import Patch
+from podium.kube.resources import PODS
+from podium.kube.wire import Pod
+from podium.runtime.configuration import default_profiles
+from tests.core.world import World
+
+
+def status_of(minimum: int, phase: str, pods: dict[str, int], **known: Any) -> dict[str, Any]:
+    """What the controller writes into the status of a group with pods in these phases; `Bound` are not started."""
+    cache = Cache()
+    for resource in (PODS, PODGROUPS):
+        cache.set_synced(resource)
+    metadata = {"name": "g", "namespace": "ns", "uid": "g", "resourceVersion": "1"}
+    status = {"phase": phase, **known}
+    group = msgspec.convert({"metadata": metadata, "spec": {"minMember": minimum}, "status": status}, PodGroup)
+    cache.apply(PODGROUPS, group)
+    for phase_of_pod, count in pods.items():
+        for number in range(count):
+            name = f"p-{phase_of_pod.lower()}-{number}"
+            bound = phase_of_pod != "Pending"
+            document = {
+                "metadata": {
+                    "name": name,
+                    "namespace": "ns",
+                    "uid": name,
+                    "resourceVersion": "1",
+                    "labels": {POD_GROUP: "g"},
+                },
+                "spec": {"nodeName": "n" if bound else ""},
+                "status": {"phase": "Pending" if phase_of_pod == "Bound" else phase_of_pod},
+            }
+            cache.apply(PODS, msgspec.convert(document, Pod))
+    outcome = PodGroupController().reconcile(("ns", "g"), cache, 0.0)
+    written: dict[str, Any] = {"phase": phase, **known}
+    for change in outcome.changes:
+        assert isinstance(change, Patch)
+        written |= change.patch["status"]
+    return written
+
+
+@pytest.mark.parametrize(
+    ("pods", "before", "after"),
+    [
+        pytest.param({"Running": 2}, "Scheduled", "Running", marks=pytest.mark.case("G01", "both")),
+        pytest.param({"Failed": 2}, "Scheduled", "Failed", marks=pytest.mark.case("G02", "both")),
+        pytest.param({"Succeeded": 2}, "Scheduled", "Finished", marks=pytest.mark.case("G03", "both")),
+        pytest.param({"Bound": 2}, "Scheduling", "Scheduled", marks=pytest.mark.case("G04", "both")),
+        ({}, "", "Pending"),
+        ({"Pending": 1}, "", "Pending"),
+        ({"Pending": 2}, "Pending", "PreScheduling"),
+        ({"Bound": 1, "Pending": 1}, "PreScheduling", "Scheduling"),
+        ({"Running": 1, "Failed": 1}, "Running", "Failed"),
+        ({"Succeeded": 2, "Failed": 1}, "Running", "Finished"),
+        ({}, "Running", "Pending"),
+        ({}, "Finished", "Finished"),
+    ],
+)
+def test_phases(pods: dict[str, int], before: str, after: str) -> None:
+    assert status_of(2, before, pods)["phase"] == after
+
+
+@pytest.mark.case("G09", "head")
+def test_counts_that_are_behind_are_corrected() -> None:
+    written = status_of(4, "Scheduling", {"Running": 4}, scheduled=3)
+    assert (written["phase"], written["scheduled"], written["running"]) == ("Running", 4, 4)
+
+
+@pytest.mark.case("G11", "head")
+def test_who_occupies_a_group_without_pods_stays() -> None:
+    written = status_of(0, "Pending", {}, occupiedBy="test")
+    assert (written["phase"], written["occupiedBy"]) == ("Pending", "test")
+
+
+def test_a_group_remembers_that_its_minimum_was_bound() -> None:
+    (said,) = status_of(2, "Scheduling", {"Bound": 2})["conditions"]
+    assert (said["type"], said["status"]) == ("Satisfied", "True")
+    known = {"conditions": [said], "scheduled": 2}
+    assert status_of(2, "Running", {"Running": 1, "Pending": 1}, **known)["conditions"] == [said]
+    assert status_of(2, "Running", {}, **known)["conditions"] == [], "without pods it ends"
+
+
+# --- preemption --------------------------------------------------------------------------------------------------
+
+KOORDINATOR = default_profiles()["koord-scheduler"]
+
+
+def crowded(*running: tuple[str, str], cpu: int = 32_000) -> World:
+    world = World()
+    for name in ("node-1", "node-2"):
+        world.node(name, cpu=cpu)
+    for name, node in running:
+        world.task(name, at=node, cpu=16_000, gang_priority=1)
+    return world
+
+
+FULL = (("e1", "node-1"), ("e2", "node-1"), ("e3", "node-2"), ("e4", "node-2"))
+
+
+def pending(world: World, *names: str, priority: int = 1000, **facts: Any) -> None:
+    id = world.gang("gang", minimum=len(names), priority=priority)
+    for name in names:
+        world.task(name, gang=id, cpu=16_000, priority=priority, **facts)
+
+
+@pytest.mark.case("J01", "head")
+def test_a_gang_makes_room_for_all_of_it() -> None:
+    world = crowded(*FULL)
+    pending(world, "p1", "p2")
+    world.run(KOORDINATOR)
+    assert len(world.evicted) == 2
+    assert len(world.promised) == 2
+    assert PROFILE.text
+
+
+@pytest.mark.case("J02", "head")
+def test_a_member_that_has_its_place_keeps_it() -> None:
+    world = crowded(("e1", "node-1"), ("e2", "node-1"), ("e4", "node-2"))
+    pending(world, "p1", "p2")
+    world.run(KOORDINATOR)
+    victims = [each for each in world.decisions if isinstance(each, Evict)]
+    assert len(victims) == 1, "there is room for one of them"
+    assert len({each.task for each in world.decisions if isinstance(each, Nominate) and each.node}) >= 1
+
+
+@pytest.mark.case("J03", "head")
+@pytest.mark.parametrize("why", ["never", "no lower", "unresolvable", "nobody"])
+def test_nobody_is_evicted_for_nothing(why: str) -> None:
+    world = crowded(*FULL)
+    if why == "never":
+        pending(world, "p1", "p2", preempts=False)
+    elif why == "no lower":
+        pending(world, "p1", "p2", priority=1)
+    elif why == "unresolvable":
+        pending(world, "p1", "p2", "p3", "p4", "p5")
+    world.run(KOORDINATOR)
+    assert world.evicted == set()
+    assert world.placed == {}
+
+
+def test_a_gang_is_taken_whole_or_its_surplus_never_the_pod_that_breaks_it() -> None:
+    world = World()
+    world.node("node-1", cpu=48_000)
+    id = world.gang("victims", minimum=2, priority=1)
+    for name in ("v1", "v2", "v3"):
+        world.task(name, gang=id, at="node-1", cpu=16_000, priority=1)
+    pending(world, "p1")
+    world.run(KOORDINATOR)
+    assert len(world.evicted) == 1, "one is beyond the minimum"
+    world = World()
+    world.node("node-1", cpu=32_000)
+    id = world.gang("victims", minimum=2, priority=1)
+    for name in ("v1", "v2"):
+        world.task(name, gang=id, at="node-1", cpu=16_000, priority=1)
+    pending(world, "p1")
+    world.run(KOORDINATOR)
+    assert world.evicted in (set(), {"v1", "v2"})
