@@ -1,0 +1,44 @@
+"""Tells the users of a Job that would not survive many take-backs what to add: where admission has not done so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from podium.dialects.aibee.job_admission import lacks_rule
+from podium.kube.cache import Cache, Key
+from podium.kube.controller import NOTHING, Mapper, Note, Outcome
+from podium.kube.events import WARNING
+from podium.kube.mapping import itself
+from podium.kube.resources import JOBS, Resource
+from podium.kube.wire import Job, condition
+
+REASON = "EvictionsCount"
+MESSAGE = (
+    "pods that are taken back from a borrowed place count as failed, and spec.backoffLimit is {limit}: add to the "
+    "Job spec.podFailurePolicy.rules [{{action: Ignore, onPodConditions: [{{type: DisruptionTarget}}]}}], or let "
+    "`podium webhook` do so"
+)
+_ENDED = ("Complete", "Failed")
+
+
+class JobController:
+    """Keyed by Job.  It writes nothing but events."""
+
+    name = "aibee-job"
+
+    def __init__(self) -> None:
+        self.watches: Mapping[Resource, Mapper] = {JOBS: itself}
+
+    def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
+        job = cache.find(JOBS, Job, key)
+        if job is None or job.deleting or any(condition(job.status.conditions, each) for each in _ENDED):
+            return NOTHING
+        if job.status.start_time is not None and not job.status.failed:
+            return NOTHING  # it was told when it was new, and nothing has counted so far
+        template = msgspec.json.decode(job.spec.template)
+        if not lacks_rule({"template": template, "podFailurePolicy": job.spec.pod_failure_policy}):
+            return NOTHING
+        message = MESSAGE.format(limit=job.spec.backoff_limit)
+        return Outcome(notes=(Note(JOBS, job, REASON, message, WARNING),))

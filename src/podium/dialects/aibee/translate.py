@@ -1,0 +1,144 @@
+"""Pools in the core's words: queues that own nodes, and what pods say of them.
+
+A node belongs to the pool that selects it, by labels or by the resources that it offers.  One that no pool
+selects, or more than one, is the Default pool's: in the core a node without an owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from podium.core.model.model import Queue
+from podium.dialects.aibee.names import DEFAULT_POOL, POOL, pool_id, pool_name
+from podium.dialects.aibee.types import Pool
+from podium.dialects.dialect import NodeOwner
+from podium.dialects.kubernetes.membership import Marks, QueueMark
+from podium.dialects.kubernetes.quantities import read_amounts
+from podium.kube.selectors import EVERYTHING, LabelMatch, SelectorError, from_selector
+from podium.kube.times import parse_time
+from podium.kube.wire import Node, Object
+from podium.reasons import BAD_SPEC, CANNOT_TAKE_BACK, NO_EFFECT, NODE_CONTESTED, Refusal, refuse
+
+# The pool that is there without an object: everything is on.
+DEFAULT = Queue(id=pool_id(DEFAULT_POOL), name=DEFAULT_POOL, owns_rest=True, lends=True, borrows=True)
+
+_OLD_FIELDS = {"weight": "weight", "quota": "quota", "priorities": "priorities", "priority": "priority"}
+
+
+# --- pools -------------------------------------------------------------------------------------------------
+
+
+def read_pool(pool: Pool) -> tuple[Queue, tuple[Refusal, ...]]:
+    """A pool as a queue, and what is wrong with it."""
+    spec, name = pool.spec, pool_name(pool.name)
+    queue = Queue(
+        id=pool_id(name),
+        name=name,
+        created=parse_time(pool.metadata.creation_timestamp),
+        owns_rest=name == DEFAULT_POOL,
+        lends=not spec.disable_sharing,
+        borrows=not spec.disable_borrowing,
+        lenders=tuple(pool_id(each) for each in spec.borrowing_pools or ()),
+        preempts=not spec.disable_preemption,
+    )
+    return queue, tuple(_faults(pool))
+
+
+def _faults(pool: Pool) -> Iterator[Refusal]:
+    spec = pool.spec
+    if pool_name(pool.name) == DEFAULT_POOL:
+        if spec.node_selector is not None or spec.support_resources:
+            detail = "the Default pool has the nodes that no other pool has; a selector has no effect"
+            yield refuse(BAD_SPEC, field="spec.nodeSelector", detail=detail)
+    else:
+        try:
+            selects = _selector(pool) is not None
+        except SelectorError as error:
+            yield refuse(BAD_SPEC, field="spec.nodeSelector", detail=f"{error}; the pool has no nodes")
+        else:
+            if not selects:
+                detail = "it selects no node: name labels in it, or resources in supportResources"
+                yield refuse(BAD_SPEC, field="spec.nodeSelector", detail=detail)
+    if not spec.disable_sharing and spec.disable_preemption:
+        yield refuse(CANNOT_TAKE_BACK, field="spec.disablePreemption")
+    for attribute, field in _OLD_FIELDS.items():
+        if getattr(spec, attribute) is not None:
+            yield refuse(NO_EFFECT, field=f"spec.{field}")
+
+
+def _selector(pool: Pool) -> LabelMatch | None:
+    """Which labels the nodes of a pool have; None if it has no nodes.  An empty selector is no wish for all."""
+    given = pool.spec.node_selector
+    found = from_selector(given) if given is not None else EVERYTHING
+    return None if found.everything and not pool.spec.support_resources else found
+
+
+# --- whose nodes -------------------------------------------------------------------------------------------
+
+
+class _Claim(msgspec.Struct, frozen=True):
+    """What a node must be like for a pool."""
+
+    name: str
+    matches: LabelMatch
+    resources: tuple[str, ...]
+
+    def holds(self, node: Node, offered: Callable[[], Mapping[str, int]]) -> bool:
+        if not self.matches(node.labels):
+            return False
+        return all(offered().get(each, 0) > 0 for each in self.resources)
+
+
+def owners(pools: Sequence[Pool]) -> NodeOwner:
+    """Whose a node is, given all pools.
+
+    Most pools ask for a label with a value: those are looked up, and only the others are asked about every node.
+    """
+    by_label: dict[tuple[str, str], list[_Claim]] = {}
+    others: list[_Claim] = []
+    for pool in pools:
+        try:
+            matches = _selector(pool)
+        except SelectorError:
+            continue
+        if matches is None or pool.deleting or pool_name(pool.name) == DEFAULT_POOL:
+            continue
+        claim = _Claim(pool.name, matches, tuple(pool.spec.support_resources or ()))
+        labels = pool.spec.node_selector.match_labels if pool.spec.node_selector is not None else None
+        if labels:
+            by_label.setdefault(next(iter(labels.items())), []).append(claim)
+        else:
+            others.append(claim)
+
+    def owner(node: Node) -> tuple[str, Refusal | None]:
+        claims = [each for label in node.labels.items() for each in by_label.get(label, ())]
+        amounts: list[Mapping[str, int]] = []
+
+        def offered() -> Mapping[str, int]:
+            if not amounts:
+                given = node.status.allocatable
+                amounts.append(read_amounts(given if given is not None else node.status.capacity, "")[0])
+            return amounts[0]
+
+        found = sorted(each.name for each in (*claims, *others) if each.holds(node, offered))
+        if len(found) > 1:
+            return "", refuse(NODE_CONTESTED, first=found[0], second=found[1], owner=DEFAULT_POOL)
+        return (pool_id(found[0]) if found else ""), None
+
+    return owner
+
+
+# --- pods --------------------------------------------------------------------------------------------------
+
+
+def _pool_of(obj: Object) -> QueueMark | None:
+    marks = obj.metadata.annotations
+    name = marks.get(POOL) if marks else None
+    if not name:
+        return None
+    return QueueMark(pool_id(name), pool_name(name), f"pool {pool_name(name)} of Ai-Scheduler", DEFAULT.id)
+
+
+MARKS = Marks(memberships=lambda pod: (), queue=_pool_of)
