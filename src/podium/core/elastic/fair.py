@@ -1,0 +1,259 @@
+"""The fair policy: scores are made even, by one member at a time.
+
+    1. From the leftmost unit on: what waits is started at its least size, or passed over.  Then, pass after pass,
+       every unit that runs gets one more, until a pass changes nothing.
+    2. If that changed nothing: some units shrink, the rightmost first.  For the leftmost unit that waits, until it
+       has room; if there is none to be made for it, nobody shrinks for it.  If nobody waits, for units that have
+       got far less than others, until the scores would be even some windows from now.
+
+Only a unit whose score is far above the mean gives way, and only for one with a lower score.  A unit that has
+waited for longer than the patience goes first: its places are held as they are found, and whoever has more than
+the least gives way for it.  Units that have just been changed are left alone for their window.
+
+Pods of others come first.  Room is kept free for those that wait, and units shrink for those that find none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from podium.core.elastic.cfs import GpuPriorityCFS
+from podium.core.elastic.making_room import make_room, make_room_for_all
+from podium.core.elastic.others import Others
+from podium.core.elastic.room import SessionRoom
+from podium.core.elastic.unit import Scoring, Unit
+from podium.core.model.model import Task
+
+# Scores are to be even after so many windows: sooner, sizes would swing; later, fairness would be late.
+_WINDOWS = 10
+_LEAST_HORIZON = 300.0
+_MOST_TRIES = 10  # units that wait and cannot be helped, in a plan
+
+
+class Fairness(msgspec.Struct, frozen=True):
+    """What the policy can be told."""
+
+    scoring: Scoring = Scoring()
+    threshold: float = 0.2  # how far above the mean a score must be before its unit gives way
+    patience: float = 600.0
+    may_end: Callable[[Unit, Unit], bool] | None = None  # whether a unit may send another one back to wait
+
+
+class FairPolicy:
+    """Plans with a tree of scores."""
+
+    def __init__(self, fairness: Fairness) -> None:
+        self._fairness = fairness
+
+    def order(self, units: Sequence[Unit]) -> Sequence[Unit]:
+        """The leftmost first."""
+        self.tree = GpuPriorityCFS(units, self._fairness.scoring)
+        return list(self.tree)
+
+    def score(self, unit: Unit) -> float:
+        return self.tree.score(unit)
+
+    def plan(self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool) -> None:
+        order = self.order([unit for unit in units if not unit.completed])
+        for unit in order:
+            if unit.planned > unit.most:
+                unit.planned = unit.most  # its own most has been lowered: that cannot wait
+        room.begin_leaving(order)
+        unmet = others.place(room)
+        patient = self._patient(order, room, now)
+        waiting = [unit for unit in order if unit.waiting]
+        if patient is not None:
+            waiting.remove(patient)
+            waiting.insert(0, patient)
+        stuck = self._start(waiting, patient, room)
+        if not whole:
+            return
+        grow(order, room, now)
+        if patient is None and any(unit.planned != unit.expected for unit in order):
+            return
+        shrinking = _Shrinking(self._fairness, self.tree, order, room, now)
+        if unmet:
+            shrinking.for_others(unmet)
+        elif stuck:
+            shrinking.for_waiting(stuck, patient)
+        elif not any(unit.planned != unit.expected for unit in order):
+            shrinking.for_evenness()
+
+    def _patient(self, order: Sequence[Unit], room: SessionRoom, now: float) -> Unit | None:
+        """The unit that has waited longest, and too long, and could have room at all."""
+        late = [unit for unit in order if unit.waiting and now - unit.since >= self._fairness.patience]
+        found = None
+        for unit in sorted(late, key=lambda each: (each.since, each.tie))[:_MOST_TRIES]:
+            if found is None and room.could_ever_fit(list(unit.obj.tasks.values())):
+                found = unit
+        for unit in order:
+            if unit.waiting and unit is not found:
+                room.release(unit)
+        return found
+
+    def _start(self, waiting: Sequence[Unit], patient: Unit | None, room: SessionRoom) -> list[Unit]:
+        """Starts what has room: those that have none, not even once those that are leaving have left."""
+        stuck: list[Unit] = []
+        for unit in waiting:
+            if room.start(unit):
+                unit.planned = unit.least
+                continue
+            if unit is patient:
+                room.hold(unit)
+            promised = room.leaving and len(stuck) < _MOST_TRIES and room.start_later(unit)
+            if not promised:
+                stuck.append(unit)
+        return stuck
+
+
+def grow(order: Sequence[Unit], room: SessionRoom, now: float) -> None:
+    """One more member for every unit that runs, pass after pass, until the room ends.
+
+    While all of a pass fits, the order within it does not matter: then several passes are made at once.
+    """
+
+    def growing() -> list[Unit]:
+        return [
+            unit
+            for unit in order
+            if not unit.waiting
+            and unit.planned < unit.most
+            and (unit.planned < unit.least or unit.planned >= unit.expected)
+            and (not unit.frozen(now) or unit.planned < unit.least)
+            and unit not in full
+        ]
+
+    full: set[Unit] = set()
+    passes = 1
+    while units := growing():
+        if room.extend_all(units, passes):
+            passes *= 2
+        elif passes > 1:
+            passes = 1
+        else:
+            got = room.extend_in_order(units)
+            full.update(set(units) - set(got))
+    room.settle_growth()
+
+
+class _Shrinking:
+    """Who gives way, and for whom."""
+
+    def __init__(
+        self, fairness: Fairness, tree: GpuPriorityCFS, order: Sequence[Unit], room: SessionRoom, now: float
+    ) -> None:
+        self._fairness = fairness
+        self._tree = tree
+        self._order = order
+        self._room = room
+        self._now = now
+        mean = sum(map(tree.score, order)) / max(1, len(order))
+        self._far = mean * (1 + fairness.threshold)
+
+    def _donors(self, *, above: float | None, frozen: bool = False) -> list[Unit]:
+        """The rightmost first: those that have more than the least, and a score that is far `above`."""
+        return [
+            unit
+            for unit in reversed(self._order)
+            if unit.planned > unit.least
+            and unit.planned <= unit.expected  # one that has just grown is not taken from
+            and (frozen or not unit.frozen(self._now))
+            and (above is None or self._tree.score(unit) > max(self._far, above))
+        ]
+
+    def for_others(self, tasks: Sequence[Task]) -> None:
+        """Pods that are no unit's: those that matter more than a unit need not wait for its window."""
+        failed = 0
+        for task in tasks:
+            urgent = any(task.priority > unit.obj.priority for unit in self._order)
+            donors = self._donors(above=None, frozen=urgent)
+            if urgent:
+                donors = [
+                    unit for unit in donors if task.priority > unit.obj.priority or not unit.frozen(self._now)
+                ]
+            failed += not make_room_for_all(self._room, [partial(self._room.place_later, task)], donors)
+            if failed >= _MOST_TRIES:
+                return
+
+    def for_waiting(self, stuck: Sequence[Unit], patient: Unit | None) -> None:
+        failed = 0
+        for unit in stuck:
+            above = None if unit is patient else self._tree.score(unit)
+            donors = self._donors(above=above)
+            places = [partial(self._room.place_later, task) for task in self._room.slots_of(unit)]
+            if make_room_for_all(self._room, places, donors):
+                continue
+            if not self._end_others(unit, places):
+                failed += 1
+            if failed >= _MOST_TRIES:
+                return
+
+    def _end_others(self, unit: Unit, places: Sequence[Callable[[], bool]]) -> bool:
+        """Sends units back to wait for the sake of one that may do that; the rightmost first."""
+        may_end = self._fairness.may_end
+        if may_end is None:
+            return False
+        ended = [each for each in reversed(self._order) if not each.waiting and may_end(unit, each)]
+        if not ended:
+            return False
+        mark, before = self._room.mark(), [(each, each.planned) for each in self._order]
+        donors = self._donors(above=None)
+
+        def place(one: Callable[[], bool]) -> bool:
+            while not make_room(self._room, one, donors):
+                if not ended:
+                    return False
+                self._room.end(ended[0])
+                ended.pop(0).planned = 0
+            return True
+
+        if all(place(one) for one in places):
+            return True
+        self._room.undo(mark)
+        for each, planned in before:
+            each.planned = planned
+        return False
+
+    def for_evenness(self) -> None:
+        """From units that have got far more than others to those that have got less, as far as it evens out."""
+        scoring, tree = self._fairness.scoring, self._tree
+        donors = {unit: unit.planned for unit in self._donors(above=0.0)}
+        lower = [
+            unit
+            for unit in self._order
+            if not unit.waiting
+            and unit.planned == unit.expected < unit.most
+            and unit not in donors
+            and not unit.frozen(self._now)
+        ]
+        sizes = {unit: unit.planned for unit in (*donors, *lower)}
+
+        def horizon(unit: Unit) -> float:
+            size = unit.obj.size
+            return max(_LEAST_HORIZON, _WINDOWS * (size.window if size is not None else 0.0))
+
+        def then(unit: Unit, more: int = 0) -> float:
+            """The score that a unit will have, with so many members more."""
+            return tree.score(unit) + scoring.rate(unit) * (sizes[unit] + more) * horizon(unit)
+
+        while donors and lower:
+            giver, taker = max(donors, key=then), min(lower, key=then)
+            apart, after = then(giver) - then(taker), then(giver, -1) - then(taker, 1)
+            if apart + after <= 0 or tree.score(taker) >= tree.score(giver):
+                return  # one more would leave them further apart than they are
+            if sizes[taker] >= taker.most:
+                lower.remove(taker)
+                continue
+            mark, before = self._room.mark(), giver.planned
+            if make_room(self._room, partial(self._room.extend_later, taker), [giver]):
+                sizes[giver], sizes[taker] = giver.planned, sizes[taker] + 1
+            else:
+                self._room.undo(mark)
+                giver.planned = before
+                lower.remove(taker)
+                continue
+            if giver.planned <= giver.least:
+                del donors[giver]

@@ -1,0 +1,358 @@
+"""The room that units plan with: the session's own, so that what is planned fits on a node.
+
+What units get now is kept: it is placed by a statement that the plan commits.  What they would get once others
+have left is tried in a second one, and taken back when the plan has been made.
+
+    start, extend ...        now: kept
+    hold                     the places that a unit found which has waited for long
+    leave                    one member of a unit goes: the one that its controller would take
+    start_later, extend_later, place_later     what then has room
+
+What is asked for in large numbers is asked for in batches of equal members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from podium.core.elastic.growth import Growth, Members
+from podium.core.elastic.limits import Limits
+from podium.core.elastic.unit import Request, Unit, request_of
+from podium.core.framework.diagnosis import diagnose, gang_refusal, queue_refusal
+from podium.core.framework.reserved import still_fits
+from podium.core.framework.session import Session
+from podium.core.model.model import HOLDING, Gang, State, Task
+from podium.reasons import MEMBERS_HELD, Refusal, refuse
+
+# Of a plan; the next one goes on.  What nobody can be helped with costs no more than this.
+_MOST_LEAVING = 2000
+
+
+class SessionRoom:
+    """The room of one plan."""
+
+    def __init__(self, session: Session, limits: Limits, gpu: int | None = None) -> None:
+        """`gpu` is the column of GPUs."""
+        self._session = session
+        self._gpu = gpu
+        self._limits = limits
+        self.kept = session.statement()
+        self._trial = session.statement()
+        self.refusals: dict[str, Refusal] = {}  # why units that wait do
+        self._failed: dict[object, Refusal] = {}  # what units of a shape were refused for
+        self._growth = Growth(session)
+        self._kinds: dict[str, object] = {}
+        self._orders: dict[str, Iterator[Task]] = {}
+        self._budget = _MOST_LEAVING
+
+    # --- now -----------------------------------------------------------------------------------------------------
+
+    def start(self, unit: Unit) -> bool:
+        gang: Gang = unit.obj
+        pending = [task for task in gang.tasks.values() if task.state is State.PENDING]
+        held = [task for task in gang.tasks.values() if task.state is State.RESERVED]
+        shape = (gang.queue, gang.namespace, unit.user, *sorted(task.cls.number for task in pending)), bool(held)
+        known = self._failed.get(shape)
+        if known is None:
+            known = self._try(unit, gang, pending, held)
+            if known is None:
+                return True
+            if not held:  # with what it holds, it is like no other
+                self._failed[shape] = known
+        self.refusals[unit.name] = known
+        return False
+
+    def _try(self, unit: Unit, gang: Gang, pending: list[Task], held: list[Task]) -> Refusal | None:
+        """Why a unit cannot be started; None if it has been."""
+        gated = sum(task.gated for task in pending)
+        refusal = refuse(MEMBERS_HELD, count=gated) if gated else self._session.invalid(gang)
+        if refusal is None:
+            refusal = self._limits.refusal(unit, pending)
+        if refusal is not None:
+            return refusal
+        mark = self.kept.checkpoint()
+        for task in held:
+            if not still_fits(self._session, task):
+                self.kept.release(task, "its place does not fit any longer")
+                pending.append(task)
+        found = len(held)
+        for tasks in self._equal(pending):
+            placed, refusal = self._place(tasks)
+            found += placed
+            if refusal is not None:
+                self.kept.rollback(mark)
+                self._limits.give_back(unit, pending)
+                return gang_refusal(self._session, gang, found, refusal)
+        assert gang.size is not None
+        self.kept.resize(gang, gang.size.least)
+        return None
+
+    def hold(self, unit: Unit) -> None:
+        """A unit that has waited for long keeps what it finds."""
+        gang: Gang = unit.obj
+        pending = [task for task in gang.tasks.values() if task.state is State.PENDING and not task.gated]
+        for tasks in self._equal(pending):
+            self._place(tasks)
+
+    def release(self, unit: Unit) -> None:
+        """A unit that waits holds nothing, or nothing any longer."""
+        gang: Gang = unit.obj
+        if gang.counts[State.RESERVED]:
+            for task in [each for each in gang.tasks.values() if each.state is State.RESERVED]:
+                self.kept.release(task, "another job has waited for longer")
+
+    def _equal(self, tasks: Sequence[Task]) -> Iterator[list[Task]]:
+        """Tasks that are alike, those that ask for most of what is rare first."""
+        ordered = sorted(tasks, key=lambda task: (task.role, task.cls.number, task.suffix, task.name))
+        for _, some in groupby(ordered, key=lambda task: (task.role, self._session.signature(task))):
+            yield list(some)
+
+    def _place(self, tasks: list[Task]) -> tuple[int, Refusal | None]:
+        """Places equal tasks of one gang: how many, and why not more."""
+        session, done = self._session, 0
+        queue = session.queues[tasks[0].gang.queue]
+        while done < len(tasks):
+            rest = tasks[done:]
+            allowed = session.headroom(queue, rest)
+            if not allowed:
+                return done, queue_refusal(session, queue, rest[0])
+            rows = session.candidates(rest[0]).choose(rest[:allowed])
+            if not rows:
+                return done, diagnose(session, rest[0])
+            self.kept.place(rest[: len(rows)], rows)
+            done += len(rows)
+        return done, None
+
+    # --- one more member -----------------------------------------------------------------------------------------
+
+    def settle_growth(self) -> None:
+        """New members become slots, in the places that they have been given."""
+        for unit, rows in self._growth.take():
+            assert unit.like is not None
+            self.kept.place(self.kept.extend(unit.like, len(rows)), rows)
+
+    def extend(self, unit: Unit, count: int = 1) -> bool:
+        return self.extend_all([unit], count)
+
+    def extend_all(self, units: Sequence[Unit], count: int) -> bool:
+        """Places so many more members of each unit, as far as it may grow; or nothing of all that."""
+        wanted = [(unit, min(count, unit.most - unit.planned)) for unit in units]
+        mark, allowed = self._growth.mark(), []
+        for unit, more in wanted:
+            assert unit.like is not None
+            if self._limits.binding and self._limits.refusal(unit, [unit.like] * more) is not None:
+                break
+            allowed.append((unit, more))
+        if len(allowed) == len(wanted) and all(map(self._extend_whole, self._alike(allowed).values())):
+            for unit, more in wanted:
+                unit.planned += more
+            return True
+        self._growth.undo(mark)
+        if self._limits.binding:
+            for unit, more in allowed:
+                assert unit.like is not None
+                self._limits.give_back(unit, [unit.like] * more)
+        return False
+
+    def extend_in_order(self, units: Sequence[Unit]) -> list[Unit]:
+        """Places one more member of each unit, in order, while there is room: those that got one."""
+        got: list[Unit] = []
+        full: set[object] = set()
+        for kind, some in groupby(units, key=self._kind):
+            for unit in some if self._limits.binding else ():
+                assert unit.like is not None
+                if kind not in full and self._limits.refusal(unit, [unit.like]) is None:
+                    if self._extend([(unit, 1)]):
+                        got.append(unit)
+                    else:
+                        self._limits.give_back(unit, [unit.like])
+                        full.add(kind)
+            if not self._limits.binding and kind not in full:
+                asked = [(unit, 1) for unit in some]
+                placed = self._extend(asked)
+                got += [unit for unit, _ in asked[:placed]]
+                if placed < len(asked):
+                    full.add(kind)
+        for unit in got:
+            unit.planned += 1
+        return got
+
+    def _kind(self, unit: Unit) -> object:
+        kind = self._kinds.get(unit.name)
+        if kind is None:
+            assert unit.like is not None
+            kind = self._kinds[unit.name] = (self._session.signature(unit.like), unit.obj.queue)
+        return kind
+
+    def _alike(self, wanted: Sequence[tuple[Unit, int]]) -> dict[object, list[tuple[Unit, int]]]:
+        found: dict[object, list[tuple[Unit, int]]] = {}
+        for unit, more in wanted:
+            found.setdefault(self._kind(unit), []).append((unit, more))
+        return found
+
+    def _extend_whole(self, wanted: Sequence[tuple[Unit, int]]) -> bool:
+        return self._extend(wanted, whole=True) == sum(more for _, more in wanted)
+
+    def _extend(self, wanted: Sequence[tuple[Unit, int]], *, whole: bool = False) -> int:
+        """New members of units that are alike, in order: how many were placed.
+
+        Where it is to be the `whole` of it, what does not fit at once is not begun.
+        """
+        session, placed = self._session, 0
+        total, like = sum(more for _, more in wanted), wanted[0][0].like
+        assert like is not None
+        queue = session.queues[like.gang.queue]
+        batch, ahead = [like] * total, Members(wanted)
+        while placed < total:
+            allowed = session.headroom(queue, batch[placed:])
+            rows = session.candidates(like).choose(batch[: min(allowed, total - placed)]) if allowed else []
+            if not rows or (whole and len(rows) < total and session.candidates(like, refresh=False).room_only):
+                return placed
+            self._growth.add(like, rows, list(ahead.take(rows)))
+            placed += len(rows)
+        return placed
+
+    # --- later ---------------------------------------------------------------------------------------------------
+
+    def begin_leaving(self, units: Sequence[Unit]) -> None:
+        """What units have beyond what they are asked to have is about to go."""
+        for unit in units:
+            if unit.planned and not unit.waiting:
+                surplus = _present(unit) - unit.planned
+                for _ in range(max(0, surplus)):
+                    if not self.leave(unit):
+                        break
+
+    @property
+    def leaving(self) -> bool:
+        """Whether there will be more room than there is."""
+        return bool(self._session.cluster.nodes.departures)
+
+    def leave(self, unit: Unit) -> bool:
+        """The next member of a unit goes."""
+        order = self._orders.get(unit.name)
+        if order is None:
+            order = self._orders[unit.name] = iter(_leaving_order(unit))
+        task = next(order, None)
+        if task is None or self._budget <= 0:
+            return False
+        self._budget -= 1
+        if task.state in HOLDING:
+            self._trial.evict(task, "")
+        return True
+
+    def end(self, unit: Unit) -> None:
+        """All of a unit goes."""
+        for task in list(unit.obj.tasks.values()):
+            if task.state in HOLDING:
+                self._trial.evict(task, "")
+
+    def mark(self) -> int:
+        return self._trial.checkpoint()
+
+    def undo(self, mark: int) -> None:
+        self._trial.rollback(mark)
+        self._orders.clear()  # those that were to leave may be asked again
+
+    def place_later(self, task: Task) -> bool:
+        """Promises a task that waits a place that others leave."""
+        candidates = self._session.candidates(task)
+        row = candidates.choose_later(task)
+        if row is None:
+            return False
+        self._trial.pipeline(task, row)
+        return True
+
+    def extend_later(self, unit: Unit) -> bool:
+        assert unit.like is not None
+        mark = self._trial.checkpoint()
+        (task,) = self._trial.extend(unit.like, 1)
+        if self.place_later(task):
+            return True
+        self._trial.rollback(mark)
+        return False
+
+    def request_of(self, task: Task) -> Request:
+        return request_of(task, self._gpu)
+
+    def slots_of(self, unit: Unit) -> list[Task]:
+        """What a unit that waits has to find places for."""
+        gang: Gang = unit.obj
+        return [task for task in gang.tasks.values() if task.state is State.PENDING and not task.gated]
+
+    def start_later(self, unit: Unit) -> bool:
+        """Whether a unit that waits has room once those that are leaving have left; it is then promised."""
+        mark = self._trial.checkpoint()
+        if all(self.place_later(task) for task in self.slots_of(unit)):
+            return True
+        self._trial.rollback(mark)
+        return False
+
+    def place_others(self, tasks: Sequence[Task]) -> list[Task]:
+        """Keeps room free for equal tasks of others, as far as there is any: those that find none."""
+        done = 0
+        while done < len(tasks):
+            rows = self._session.candidates(tasks[done]).choose(tasks[done:])
+            if not rows:
+                break
+            for task, row in zip(tasks[done:], rows, strict=False):
+                self._trial.place([task], [row])
+            done += len(rows)
+        return list(tasks[done:])
+
+    def could_ever_fit(self, tasks: Sequence[Task]) -> bool:
+        """Whether some tasks would fit if nobody else were there."""
+        nodes = self._session.cluster.nodes
+        free = nodes.allocatable[: nodes.count].copy()
+        for same in self._equal(tasks):
+            cls, left = same[0].cls, len(same)
+            rows = self._session.candidates(same[0], refresh=False).static
+            columns = cls.columns
+            room = np.where(rows, (free[:, columns] // cls.amounts).min(axis=1), 0) if columns else rows * left
+            for row in np.flatnonzero(room > 0):
+                taken = min(left, int(room[row]))
+                free[row, columns] -= taken * cls.amounts
+                left -= taken
+                if not left:
+                    break
+            if left:
+                return False
+        return True
+
+    def close(self) -> None:
+        """What was only tried is taken back; what was given is kept."""
+        self._trial.rollback()
+        self.kept.commit()
+
+
+def _members(unit: Unit) -> list[Task]:
+    gang: Gang = unit.obj
+    role = gang.size.role if gang.size is not None else ""
+    return [
+        task
+        for task in gang.tasks.values()
+        if task.role == role and (task.state in HOLDING or task.state is State.PENDING)
+    ]
+
+
+def _present(unit: Unit) -> int:
+    return len(_members(unit))
+
+
+def _leaving_order(unit: Unit) -> list[Task]:
+    """Its members in the order in which a Job's controller takes them away: who has no pod, who does not run, and
+    then the youngest."""
+    return sorted(
+        _members(unit),
+        key=lambda task: (
+            task.has_pod,
+            task.state is not State.PENDING,
+            task.state is State.RUNNING,
+            -task.started,
+            -task.created,
+            task.name,
+        ),
+    )

@@ -1,0 +1,97 @@
+"""A user of Paddle on podium, on both servers: a job grows and ends, three share, bad ones are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.compat.client import Server, eventually
+from tests.controlplane import build
+from tests.controlplane.fixtures import ensure
+from tests.stories import clusters
+
+Document = dict[str, Any]
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "paddle"
+PATIENCE = 120.0
+
+
+@pytest.fixture(scope="module", params=["embedded", "real"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory = tmp_path_factory.mktemp(f"paddle-{request.param}")
+    if request.param == "embedded":
+        ensure(request.config, build.KUBECTL)
+        with clusters.embedded(directory) as running:
+            yield running
+    else:
+        ensure(request.config, *build.FOR_TESTS)
+        with clusters.real(directory) as running:
+            yield running
+
+
+def path(name: str = "", ns: str = "default") -> str:
+    return f"/apis/paddlepaddle.org/v1/namespaces/{ns}/trainingjobs/{name}".rstrip("/")
+
+
+def status(server: Server, name: str) -> Document:
+    found: Document = server.get(path(name)).get("status") or {}
+    return found
+
+
+def in_phase(server: Server, name: str, phase: str) -> Document:
+    def look() -> Document | None:
+        now = status(server, name)
+        return now if now.get("phase") == phase else None
+
+    try:
+        return eventually(look, f"{name} is {phase}", PATIENCE)
+    except AssertionError as late:
+        reported = server.kubectl("get", "tj,rs,jobs,pods", "-o", "wide", check=False)
+        raise AssertionError(f"{late}\n{status(server, name)}\n{reported.out}") from None
+
+
+@pytest.mark.timeout(400)
+def test_the_example_grows_to_ten_and_ends(server: Server) -> None:
+    server.kubectl("apply", "-f", str(EXAMPLES / "01-elastic.yaml"))
+    most = eventually(lambda: status(server, "example").get("running") == 10 or None, "ten trainers run", PATIENCE)
+    assert most
+    shown = server.kubectl("get", "tj", "example").out
+    assert "running" in shown
+    done = in_phase(server, "example", "succeeded")
+    assert done["succeeded"] >= 1
+
+    def stopped() -> bool | None:
+        sets = server.get("/apis/apps/v1/namespaces/default/replicasets")["items"]
+        mine = [each["spec"]["replicas"] for each in sets if each["metadata"]["name"].startswith("example-")]
+        return mine == [0, 0] or None
+
+    assert eventually(stopped, "master and pservers are stopped", PATIENCE)
+
+
+@pytest.mark.timeout(600)
+def test_three_jobs_share_and_reach_their_ends(server: Server) -> None:
+    server.kubectl("apply", "-f", str(EXAMPLES / "02-three-jobs.yaml"))
+    for name in ("first", "second", "third"):
+        in_phase(server, name, "succeeded")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"trainer": {"min-instance": 5, "max-instance": 2}}, "min-instance"),
+        ({"fault_tolerant": False}, "fault_tolerant"),
+        ({"trainer": {"min-instance": -1, "max-instance": 2}}, "min-instance"),
+        ({"priority": "Urgent"}, "priority"),
+    ],
+)
+def test_bad_jobs_are_refused_by_the_server(server: Server, change: Document, field: str) -> None:
+    document = yaml.safe_load((EXAMPLES / "01-elastic.yaml").read_text())
+    document["metadata"]["name"] = "bad"
+    document["spec"] |= change
+    answer = server.http("POST", path(), document)
+    assert answer.status == 422, answer
+    assert field in answer.json["message"]
