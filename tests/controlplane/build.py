@@ -3,10 +3,11 @@
     python -m tests.controlplane.build [NAME...]
 
 Without names it builds what the tests need; the schedulers that the benchmarks compare with are built by name.
-Small Go modules beside this file pin the versions (`kubernetes/go.mod`, `etcd/go.mod`, `volcano/go.mod`, each
-with its go.sum).  Every binary is built once and kept under `<cache>/controlplane/<module>-<version>/`, so that a
-change of version builds anew and leaves the old one alone.  Go itself is the installed one when it is new enough,
-else a wheel that carries the tool chain (`requirements-go.lock`).
+Small Go modules beside this file pin the versions (`kubernetes/go.mod`, `etcd/go.mod`, `volcano/go.mod`, and
+those of Helm, each with its go.sum).  Every binary is built once and kept under
+`<cache>/controlplane/<module>-<version>/`, so that a change of version builds anew and leaves the old one alone.
+Go itself is the installed one when it is new enough, else a wheel that carries the tool chain
+(`requirements-go.lock`).
 
 A lock file lets two builders share the work: `make test` starts this module in the background while the pure
 tests run, and the compatibility suite calls `ensure()`, which waits for whoever is building.
@@ -85,9 +86,13 @@ VC_CONTROLLER_MANAGER = Binary(
     "vc-controller-manager", "volcano.sh/volcano/cmd/controller-manager", HERE / "volcano", "volcano.sh/volcano"
 )
 
+HELM3 = Binary("helm3", "helm.sh/helm/v3/cmd/helm", HERE / "helm3", "helm.sh/helm/v3")
+HELM4 = Binary("helm4", "helm.sh/helm/v4/cmd/helm", HERE / "helm4", "helm.sh/helm/v4")
+
 # kubectl first: the stories on the embedded server need nothing else.
 FOR_TESTS = (KUBECTL, ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER)
-PEERS = (KUBE_SCHEDULER, VC_SCHEDULER, VC_CONTROLLER_MANAGER)  # for benchmarks and long runs only
+CHART = (HELM3,)  # for the tests of the chart
+PEERS = (KUBE_SCHEDULER, VC_SCHEDULER, VC_CONTROLLER_MANAGER, HELM4)  # for benchmarks and long runs only
 
 
 def cache_dir() -> Path:
@@ -174,7 +179,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def main(names: Sequence[str]) -> int:
-    known = {binary.name: binary for binary in (*FOR_TESTS, *PEERS)}
+    known = {binary.name: binary for binary in (*FOR_TESTS, *CHART, *PEERS)}
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"there is no {', '.join(unknown)} to build: known are {', '.join(known)}", file=sys.stderr)

@@ -30,12 +30,20 @@ START_SECONDS = 90.0
 class ControlPlane:
     """The processes of one control plane and what a client needs to reach it."""
 
-    def __init__(self, directory: Path, *, controllers: bool = False, flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        controllers: bool = False,
+        flags: Sequence[str] = (),
+        controller_flags: Sequence[str] = (),
+    ) -> None:
         self.directory = directory
         self.token = secrets.token_hex(16)
         self.kubeconfig = directory / "kubeconfig"
         self.with_controllers = controllers
         self._flags = tuple(flags)
+        self._controller_flags = tuple(controller_flags)
         self._processes: list[subprocess.Popen[bytes]] = []
         directory.mkdir(parents=True, exist_ok=True)
         self._files = certificates.write(directory)
@@ -92,6 +100,7 @@ class ControlPlane:
                 # Simulated kubelets send no heartbeats: silence must not count as death.
                 "--node-monitor-grace-period=24h",
                 "--concurrent-gc-syncs=5",
+                *self._controller_flags,
             )
         return self
 

@@ -1,0 +1,76 @@
+"""Volcano's own scheduler and podium for the same pods, on a real server: it must be said, and do no harm.
+
+Both are given work for a while.  Nothing may be lost or bound twice, and podium says within seconds that somebody
+else serves its name.  Volcano's scheduler is built for long runs only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+from bench.population import READY_NODES
+from bench.schedulers import VOLCANO, running
+
+from podium.kube.resources import EVENTS
+from tests.controlplane import build
+from tests.controlplane.fixtures import ensure, ensure_real
+from tests.controlplane.server import ControlPlane
+from tests.stories.field import all_bound, field, scheduler
+
+SOAK = bool(os.environ.get("PODIUM_SOAK"))
+SECONDS = 60.0
+NODES, GANGS, MEMBERS = 60, 6, 4
+SAID_WITHIN = 10.0
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(not SOAK, reason="Volcano's scheduler is built for long runs only")
+async def test_two_schedulers_for_one_name(
+    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ensure_real(request.config)
+    ensure(request.config, build.VC_SCHEDULER)
+    log = tmp_path / "podium.log"
+    with ControlPlane(tmp_path / "plane", flags=[READY_NODES]) as plane:
+        async with field(plane.kubeconfig) as cluster:
+            await cluster.prepare(NODES)
+            flags = ("--leader-elect=false", "--listen-address=:0")
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(scheduler(plane.kubeconfig, log, *flags))
+                await cluster.gangs("before", GANGS, MEMBERS)
+                await cluster.until(all_bound)  # podium is at work when the other one comes
+                stack.enter_context(running(VOLCANO, plane.kubeconfig, tmp_path))
+                homes: dict[str, str] = {}
+                said = first = 0.0
+                count, begin = 0, time.monotonic()
+                while time.monotonic() < begin + SECONDS and count + 2 < NODES * 8 // (GANGS * MEMBERS):
+                    await cluster.gangs(f"r{count:03}", GANGS, MEMBERS)
+                    count += 1
+                    await asyncio.sleep(2.0)
+                    for pod in await cluster.pods():
+                        node = pod["spec"].get("nodeName", "")
+                        foreign = node and "podium.dev/gang-plan" not in pod["metadata"].get("annotations", {})
+                        first = first or (time.monotonic() if foreign else 0.0)
+                        if node:
+                            assert homes.setdefault(pod["metadata"]["uid"], node) == node, "bound twice"
+                    if not said and "another scheduler serves" in await asyncio.to_thread(log.read_text):
+                        said = time.monotonic()
+                pods = await cluster.until(all_bound, 60.0)
+                assert len(pods) == (count + 1) * GANGS * MEMBERS, "a pod is lost"
+                events = await cluster.client.list(EVENTS, "default")
+            assert first, "Volcano has bound nothing: there was no clash"
+            assert said
+            assert said - first < SAID_WITHIN
+            assert any(each["reason"] == "AnotherScheduler" for each in events)
+    by_volcano = sum("podium.dev/gang-plan" not in pod["metadata"].get("annotations", {}) for pod in pods)
+    with capsys.disabled():
+        print(
+            f"\n{len(pods)} pods, {by_volcano} bound by Volcano: none lost, none bound twice; "
+            f"said {max(0.0, said - first):.1f} s after the first one",
+            end="",
+        )
