@@ -10,8 +10,11 @@ import pytest
 import yaml
 from rich.console import Console
 
+from podium.cli.chronicle import Chronicle
+from podium.cli.display import Display
 from podium.cli.examples import example_documents
-from podium.cli.progress import Display, Picture, PodRow, Workload, describe
+from podium.cli.progress import Picture, PodRow, Workload, describe
+from podium.cli.story import story
 from podium.dialects.dialect import State
 from podium.dialects.volcano.job.names import JOBS as VOLCANO_JOBS
 from podium.errors import UsageError
@@ -19,15 +22,27 @@ from podium.kube.resources import CONFIGMAPS, DEPLOYMENTS, JOBS
 from tests.cli.running import podium
 
 
-def test_the_demo_runs_to_its_end_and_says_what_ran(tmp_path: Path) -> None:
-    result = podium("demo", timeout=90, env={"PODIUM_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)})
+def test_the_story_runs_to_its_end_and_says_what_became_of_each(tmp_path: Path) -> None:
+    result = podium("demo", timeout=170, env={"PODIUM_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)})
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stderr == ""
+    assert "job/llm: Completed, 4 of 4 pods succeeded" in result.stdout
+    sweep = result.stdout.rpartition("job/sweep")[2]
+    assert "for others" in " ".join(sweep.split())
+    assert "to try next:" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_examples_run_to_their_end(tmp_path: Path) -> None:
+    result = podium(
+        "demo", "--examples", timeout=170, env={"PODIUM_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stderr == ""
     assert "job/train: 8 of 8 tasks succeeded, 0 running" in result.stdout
     assert "deployment/serve: 3 of 3 replicas available" in result.stdout
     assert "job/pytorch: Completed" in result.stdout
-    assert result.stdout.count("Succeeded") >= 8
-    assert "node-00" in result.stdout
+    assert "node-00" in result.stdout or "nodes" in result.stdout
     assert list(tmp_path.iterdir()) == []
 
 
@@ -84,17 +99,65 @@ def test_how_a_deployment_stands() -> None:
     assert describe(CONFIGMAPS, "c", {"metadata": {}}, Counter()).state is State.DONE
 
 
+GOING = Picture((Workload("job/a", State.GOING, "0 of 1", why="needs 8 GPUs; 0/4 nodes"),), ())
+DONE = Picture(
+    (Workload("job/a", State.DONE, "1 of 1"),),
+    (PodRow("job/a", "a-x", "node-000", "Succeeded", 2.0, gpus=2),),
+)
+
+
 def test_without_a_terminal_each_change_is_a_line() -> None:
     output = io.StringIO()
-    display = Display(Console(file=output, width=80))
-    going = Picture((Workload("job/a", State.GOING, "0 of 1"),), ())
-    done = Picture(
-        (Workload("job/a", State.DONE, "1 of 1"),), (PodRow("job/a", "a-x", "node-000", "Succeeded", 2.0),)
+    with Display({"node-000": 8}, Console(file=output, width=80)) as display:
+        display.say(3.2, "something comes")
+        for picture in (GOING, GOING, DONE, DONE):
+            display.show(picture, 1.0)
+    assert output.getvalue() == "   3 s  something comes\njob/a: 0 of 1; waits: needs 8 GPUs\njob/a: 1 of 1\n"
+
+
+def test_on_a_terminal_every_gpu_is_a_cell() -> None:
+    output = io.StringIO()
+    running = Picture(
+        (Workload("job/a", State.GOING, "0 of 1"),), (PodRow("job/a", "a-x", "node-000", "Running", None, gpus=2),)
     )
-    with display:
-        for picture in (going, going, done, done):
-            display.show(picture)
-    assert output.getvalue() == "job/a: 0 of 1\njob/a: 1 of 1\n"
-    display.summarise(done)
-    assert "a-x" in output.getvalue()
-    assert "2s" in output.getvalue()
+    console = Console(file=output, width=80, force_terminal=True, color_system=None)
+    with Display({"node-000": 4, "node-001": 4}, console) as display:
+        display.show(running, 1.0)
+    assert "node-000 ■ ■ · ·" in output.getvalue()
+    assert "node-001 · · · ·" in output.getvalue()
+
+
+def test_a_chronicle_knows_how_long_each_waited_and_why() -> None:
+    chronicle = Chronicle()
+    chronicle.note(GOING, 1.0)
+    chronicle.note(DONE, 8.0)
+    entry = chronicle.entries["job/a"]
+    assert (entry.waited, entry.why, list(entry.nodes)) == (7.0, "needs 8 GPUs; 0/4 nodes", ["node-000"])
+    output = io.StringIO()
+    Display({}, Console(file=output, width=120)).summarise(chronicle, ["the end"])
+    text = " ".join(output.getvalue().split())
+    assert "✓ job/a 7 s node-000 1 of 1; waited: needs 8 GPUs the end" in text
+
+
+def test_of_a_gang_the_cause_is_shown_as_well() -> None:
+    output = io.StringIO()
+    why = "0 of 5 members could be placed; needs 8 GPUs; 0/4 nodes are available"
+    with Display({}, Console(file=output, width=120)) as display:
+        display.show(Picture((Workload("job/a", State.GOING, "0 of 5", why=why),), ()), 1.0)
+    assert output.getvalue() == "job/a: 0 of 5; waits: 0 of 5 members could be placed: needs 8 GPUs\n"
+
+
+def test_pods_that_are_taken_are_counted() -> None:
+    chronicle = Chronicle()
+    there = PodRow("job/a", "a-0", "node-000", "Running", None, gpus=8)
+    for pods in ((there,), (), (there,)):
+        chronicle.note(Picture((Workload("job/a", State.GOING, ""),), pods), 1.0)
+    assert chronicle.entries["job/a"].taken == 1
+
+
+def test_scenes_come_at_their_time_and_without_their_directions() -> None:
+    scenes = story()
+    assert [scene.at for scene in scenes] == sorted(scene.at for scene in scenes)
+    assert all(scene.document["metadata"]["name"] for scene in scenes)
+    assert not any("demo" in key for s in scenes for key in s.document["metadata"].get("annotations") or ())
+    assert any(scene.says for scene in scenes)

@@ -41,8 +41,8 @@ def test_the_version(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--leader-elect-lease-duration=10s"], "--leader-elect-lease-duration (10s) must be longer than"),
         (["--leader-elect-retry-period", "soon"], "want a duration such as 500ms, 15s or 1m30s, not 'soon'"),
-        (["--listen-address=8080"], "--listen-address wants [host]:port"),
-        (["--healthz-address=x"], "--healthz-address wants [host]:port"),
+        (["--listen-address=8080"], "--listen-address wants [address]:port"),
+        (["--healthz-address=x"], "--healthz-address wants [address]:port"),
         (["--config=/nowhere/at/all"], "/nowhere/at/all cannot be read: No such file or directory"),
         (["-v=high"], "want a number, not 'high'"),
         (["--kube-api-qps=-1"], "--kube-api-qps"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 import yaml
 
 from podium.cli import main as cli
-from tests.cli.running import Up, podium, up
+from tests.cli.running import PODIUM, Up, podium, up
+from tests.processes import end
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 NODES = "/api/v1/nodes"
@@ -208,3 +210,28 @@ def test_down_says_that_keep_has_no_effect(tmp_path: Path) -> None:
     result = podium("down", "--keep", "--data-dir", str(tmp_path))
     assert result.returncode == 0
     assert result.stderr == "podium: --keep has no effect: all pods are simulated, and end with their cluster\n"
+
+
+@pytest.mark.timeout(120)
+def test_who_runs_beside_it_stands_by_unless_it_is_left_out(tmp_path: Path) -> None:
+    """`podium run` against `podium up` says that a scheduler is already there."""
+    data, log = tmp_path / "data", tmp_path / "run.log"
+
+    def beside(sentence: str, *flags: str) -> str:
+        with up("--data-dir", str(data), *flags) as running, open(log, "wb") as output:
+            command = [*PODIUM, "run", f"--kubeconfig={running.kubeconfig}", "--listen-address=:0"]
+            process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+            try:
+                deadline = time.monotonic() + 30
+                while log.read_text().count(sentence) < 2 and time.monotonic() < deadline:
+                    time.sleep(0.1)
+            finally:
+                end(process, 10)
+        return log.read_text()
+
+    inside = beside("standing by")
+    hint = "it runs inside `podium up`, which leaves it out with"
+    assert f"kube-system/podium-scheduler; {hint} --scheduler none" in inside
+    assert f"{hint} --controllers none" in inside
+    assert "leading" not in inside
+    assert beside("leading: this process", "--scheduler", "none", "--controllers", "none").count("leading") == 2

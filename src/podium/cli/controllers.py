@@ -8,8 +8,6 @@ import click
 
 from podium.cli.process_options import connection_options, lease_name_option, process_options
 
-LEASE = "podium-controllers"
-
 
 @click.command()
 @connection_options
@@ -23,11 +21,12 @@ def controllers(names: str | None, lease_name: str | None, **given: Any) -> None
     from podium.cli.dialects import chosen_dialects
     from podium.cli.process import Connect, add_controllers, log_as_a_service, run_on_cluster, split
     from podium.kube.transport import Transport
+    from podium.runtime.controlling import LEASE
     from podium.runtime.metrics import Metrics
     from podium.runtime.process import Process
 
     common, _ = split(given)
-    log_as_a_service(common.verbosity)
+    log_as_a_service(common.verbosity, common.log_format)
     dialects = chosen_dialects(names)
     election, window, metrics = common.election(), common.window(), Metrics()
 

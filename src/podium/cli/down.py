@@ -12,6 +12,7 @@ from podium.cli.options import Number, data_dir_option
 
 @click.command()
 @data_dir_option
+@click.option("--name", metavar="NAME", help="The cluster's name, as for `podium up`.")
 @click.option(
     "--keep",
     is_flag=True,
@@ -21,7 +22,7 @@ from podium.cli.options import Number, data_dir_option
     "--timeout", type=Number(min=0), default=30.0, show_default=True, help="Seconds to wait for its end."
 )
 @click.pass_context
-def down(ctx: click.Context, data_dir: Path | None, keep: bool, timeout: float) -> None:
+def down(ctx: click.Context, data_dir: Path | None, name: str | None, keep: bool, timeout: float) -> None:
     """Stop the cluster that runs on a data directory.
 
     Its state stays: the next `podium up` on the same directory continues where it was.  Where none runs, there is
@@ -31,12 +32,13 @@ def down(ctx: click.Context, data_dir: Path | None, keep: bool, timeout: float) 
     import signal
     import time
 
-    from podium.embedded.data_directory import DataDirectory, default_directory, holder
+    from podium.cli.clusters import cluster_of
+    from podium.embedded.data_directory import holder
     from podium.errors import StorageError, UsageError
 
     if keep:
         click.echo("podium: --keep has no effect: all pods are simulated, and end with their cluster", err=True)
-    directory = DataDirectory(data_dir or default_directory())
+    directory = cluster_of(name, data_dir).directory
     if data_dir is not None and not data_dir.is_dir():
         raise UsageError(f"--data-dir {data_dir}: there is no such directory")
     pid = holder(directory)

@@ -8,16 +8,7 @@ from typing import Any
 import yaml
 
 import podium
-from podium.dialects import speaking
 from podium.errors import UsageError
-
-
-def tour() -> list[dict[str, Any]]:
-    """What the demo runs: everything of Kubernetes itself, and of each dialect what it wants to be shown."""
-    found = example_documents("kubernetes")
-    for each in speaking():
-        found += example_documents(each.name, each.tour) if each.tour else []
-    return found
 
 
 def example_documents(folder: str, pattern: str = "*.yaml") -> list[dict[str, Any]]:

@@ -12,10 +12,36 @@ import sys
 
 import click
 
+from podium import __version__
 from podium.cli.exits import DONE, FAILED, WRONG_USAGE
 from podium.errors import PodiumError, UsageError
 
-_COMMANDS = ("controllers", "crds", "demo", "down", "run", "scheduler", "sim", "up", "vc", "version", "webhook")
+_COMMANDS = (
+    "cancel",
+    "completion",
+    "controllers",
+    "crds",
+    "demo",
+    "doctor",
+    "down",
+    "hold",
+    "logs",
+    "nodes",
+    "pools",
+    "queue",
+    "release",
+    "run",
+    "scheduler",
+    "sim",
+    "status",
+    "submit",
+    "top",
+    "up",
+    "vc",
+    "version",
+    "webhook",
+    "why",
+)
 
 
 class _Commands(click.Group):
@@ -33,16 +59,23 @@ class _Commands(click.Group):
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", prog_name="podium", message="%(prog)s %(version)s")
 def podium() -> None:
     """A batch scheduler for AI jobs on Kubernetes, and a Kubernetes to try it on.
 
-    Begin with `podium up --nodes 8 --gpus-per-node 8`, or look at `podium demo`.
+    Begin with `podium up -d --nodes 8 --gpus-per-node 8`, or look at `podium demo`.  Then `podium submit FILE`,
+    `podium queue` for who runs and who waits, and `podium why KIND/NAME` for why.
     """
 
 
 def main() -> None:
     """Runs the command line and exits."""
     sys.exit(run(sys.argv[1:]))
+
+
+def kubectl() -> None:
+    """The same as `kubectl podium`: kubectl runs the program of that name."""
+    main()
 
 
 def run(arguments: list[str]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from podium.cli.log_format import log_to_stderr
 from podium.cli.loop import collect_rarely, loop_factory
 from podium.dialects.dialect import Dialect
 from podium.kube.http_client import HttpTransport
@@ -21,7 +21,8 @@ from podium.kube.lease import Terms
 from podium.kube.transport import Transport
 from podium.runtime.controlling import PART as CONTROLLERS
 from podium.runtime.controlling import ControllersPart
-from podium.runtime.endpoints import Address
+from podium.runtime.dumping import Dumps
+from podium.runtime.listener import Address
 from podium.runtime.metrics import Metrics
 from podium.runtime.process import ElectionSettings, Process, Window
 from podium.runtime.reloading import Configuration
@@ -51,6 +52,7 @@ class Common(msgspec.Struct, frozen=True):
     enable_healthz: bool
     enable_metrics: bool
     verbosity: int
+    log_format: str
 
     def election(self, *, once: bool = False) -> ElectionSettings:
         terms = Terms(
@@ -81,6 +83,8 @@ class Scheduling(msgspec.Struct, frozen=True):
     default_queue: str
     kube_api_qps: float
     kube_api_burst: int
+    dashboard_address: str | None
+    dashboard_token_file: Path | None
 
     @property
     def rate(self) -> Rate:
@@ -117,6 +121,8 @@ def add_scheduler(
         events_on=(namespace, lease),
     )
     process.add(SCHEDULER, part.run)
+    dumps = Dumps(lambda: part.running)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, dumps.begin)
     return part
 
 
@@ -158,14 +164,10 @@ def _connected(kubeconfig: Path | None, context: str | None, master: str | None)
     return HttpTransport(connection)
 
 
-def log_as_a_service(verbosity: int) -> None:
+def log_as_a_service(verbosity: int, form: str = "text") -> None:
     """Warnings, and what becomes of the process itself: who leads, where it can be asked, what is in force."""
     levels = (logging.WARNING, logging.INFO, logging.INFO, logging.INFO, logging.DEBUG)
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=levels[min(verbosity, 4)],
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    log_to_stderr(levels[min(verbosity, 4)], form)
     logging.getLogger("podium.runtime").setLevel(min(levels[min(verbosity, 4)], logging.INFO))
 
 

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import click
 
 from podium import __version__
+from podium.cli.dashboard import process_options as dashboard_options
+from podium.cli.log_format import log_format_option
 from podium.cli.options import Number, WholeNumber, together
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -83,13 +85,15 @@ process_options = together(
     ),
     click.option(
         "--listen-address",
-        metavar="[HOST]:PORT",
-        help="Where health and metrics are served, on 127.0.0.1 only; :0 takes a free port.  [default: :8080]",
+        metavar="[ADDRESS]:PORT",
+        help="Where health and metrics are served.  Without an address for this machine alone; on another one, "
+        "metrics are for whom the API server allows.  :0 takes a free port.  [default: :8080]",
     ),
-    click.option("--healthz-address", metavar="[HOST]:PORT", help="A second place where health is served."),
+    click.option("--healthz-address", metavar="[ADDRESS]:PORT", help="A second place where health is served."),
     switch("--enable-healthz", True, "Serve /healthz, /livez and /readyz."),
     switch("--enable-metrics", True, "Serve /metrics."),
     verbosity_option,
+    log_format_option,
     click.version_option(__version__, message="podium %(version)s", help="Print podium's version and exit."),
 )
 
@@ -142,6 +146,7 @@ scheduler_options = together(
         default=0,
         help="Writes at once.  [default: as --kube-api-qps]",
     ),
+    dashboard_options,
 )
 
 # Flags of vc-scheduler and of klog that have no meaning here, with the reason.

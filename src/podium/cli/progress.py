@@ -1,26 +1,30 @@
-"""Following workloads to their end: reading how they stand, and showing it.
+"""How workloads stand: read from the API, whatever kind they are.
 
-On a terminal the picture is a table that changes in place; elsewhere each change is a line of its own.
+A pod counts for the workload that somebody asked for: the owner of its owner's owner, or the group that it names.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
 
 from podium.dialects import speaking
 from podium.dialects.dialect import State
+from podium.dialects.kubernetes.membership import Membership, membership_of
+from podium.errors import ApiError
 from podium.kube.client import Client
-from podium.kube.resources import DEPLOYMENTS, JOBS, PODS, REPLICASETS, Resource
+from podium.kube.resources import DEPLOYMENTS, JOBS, PODS, REPLICASETS, STATEFULSETS, Resource
 from podium.kube.times import parse_time
+from podium.kube.wire import Pod
 
 Document = dict[str, Any]
+
+GPU = "nvidia.com/gpu"
+# What stands between a workload and its pods.
+_BETWEEN = (REPLICASETS, STATEFULSETS, JOBS)
 
 
 class Workload(msgspec.Struct, frozen=True):
@@ -29,6 +33,7 @@ class Workload(msgspec.Struct, frozen=True):
     name: str  # kind/name
     state: State
     message: str
+    why: str = ""  # what its pods wait for, if they do
 
 
 class PodRow(msgspec.Struct, frozen=True):
@@ -39,6 +44,8 @@ class PodRow(msgspec.Struct, frozen=True):
     node: str
     phase: str
     seconds: float | None  # from start to end
+    gpus: int = 0
+    why: str = ""  # why it has no node, as its condition says
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -46,24 +53,28 @@ class Picture(msgspec.Struct, frozen=True):
     pods: tuple[PodRow, ...]
 
 
-# --- reading -----------------------------------------------------------------------------------------------
-
-
-async def observe(client: Client, wanted: Sequence[tuple[Resource, str]]) -> Picture:
-    """How the wanted workloads of the default namespace and their pods stand now."""
-    namespace = "default"
+async def observe(client: Client, wanted: Sequence[tuple[Resource, str]], namespace: str = "default") -> Picture:
+    """How the wanted workloads of a namespace, and all of its pods, stand now."""
     pods = await client.list(PODS, namespace)
-    sets = {each["metadata"]["uid"]: _owner(each) for each in await client.list(REPLICASETS, namespace)}
-    rows = []
-    for pod in pods:
-        owner = _owner(pod)
-        rows.append(_row(sets.get(owner[1], owner)[0], pod))
+    owners: dict[str, tuple[str, str]] = {}
+    for resource in _BETWEEN:
+        for each in await client.list(resource, namespace):
+            owners[each["metadata"]["uid"]] = _owner(each)
+    rows = [_row(_workload_of(pod, owners), pod) for pod in pods]
     workloads = []
     for resource, name in wanted:
         label = f"{resource.kind.lower()}/{name}"
-        document = await client.get(resource, namespace, name)
-        phases = Counter(row.phase for row in rows if row.workload == label)
-        workloads.append(describe(resource, label, document, phases))
+        try:
+            document = await client.get(resource, namespace if resource.namespaced else "", name)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            workloads.append(Workload(label, State.DONE, "gone"))
+            continue
+        own = [row for row in rows if row.workload == label]
+        found = describe(resource, label, document, Counter(row.phase for row in own))
+        why = next((row.why for row in own if row.why), "")
+        workloads.append(msgspec.structs.replace(found, why=why))
     return Picture(tuple(workloads), tuple(sorted(rows, key=lambda row: (row.workload, row.name))))
 
 
@@ -88,6 +99,19 @@ def describe(resource: Resource, label: str, document: Document, phases: Counter
     return Workload(label, State.DONE, "created")
 
 
+def _workload_of(pod: Document, owners: Mapping[str, tuple[str, str]]) -> str:
+    """The workload of a pod as kind/name; "" for a pod that is on its own."""
+    label, uid = _owner(pod)
+    while owners.get(uid, ("", ""))[0]:
+        label, uid = owners[uid]
+    if label:
+        return label
+    marks = [dialect.marks for dialect in speaking() if dialect.marks is not None]
+    group = membership_of(msgspec.convert(pod, Pod), marks)
+    named = isinstance(group, Membership) and not group.awaited
+    return f"podgroup/{group.group.partition('/')[2]}" if named and isinstance(group, Membership) else ""
+
+
 def _owner(document: Document) -> tuple[str, str]:
     """The controller of an object as kind/name, and its UID."""
     for owner in document["metadata"].get("ownerReferences") or ():
@@ -97,7 +121,7 @@ def _owner(document: Document) -> tuple[str, str]:
 
 
 def _row(workload: str, pod: Document) -> PodRow:
-    status = pod.get("status", {})
+    spec, status = pod.get("spec", {}), pod.get("status", {})
     ends = [
         parse_time(ended.get("finishedAt"))
         for each in status.get("containerStatuses") or ()
@@ -105,56 +129,17 @@ def _row(workload: str, pod: Document) -> PodRow:
     ]
     started = parse_time(status.get("startTime"))
     seconds = max(ends) - started if ends and started else None
-    node = pod.get("spec", {}).get("nodeName", "")
-    return PodRow(workload, pod["metadata"]["name"], node, status.get("phase", "Pending"), seconds)
+    asked = [(each.get("resources") or {}).get("requests") or {} for each in spec.get("containers") or ()]
+    return PodRow(
+        workload,
+        pod["metadata"]["name"],
+        spec.get("nodeName", ""),
+        status.get("phase", "Pending"),
+        seconds,
+        gpus=sum(int(each.get(GPU, 0)) for each in asked),
+        why=next((c.get("message", "") for c in status.get("conditions") or () if _waits(c)), ""),
+    )
 
 
-# --- showing -----------------------------------------------------------------------------------------------
-
-
-class Display:
-    """Shows one picture after the other."""
-
-    def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(highlight=False)
-        self._live = Live(console=self._console, transient=True) if self._console.is_terminal else None
-        self._told: dict[str, Workload] = {}
-
-    def __enter__(self) -> Display:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def show(self, picture: Picture) -> None:
-        if self._live is not None:
-            self._live.update(_workload_table(picture))
-            return
-        for workload in picture.workloads:
-            if self._told.get(workload.name) != workload:
-                self._told[workload.name] = workload
-                self._console.print(f"{workload.name}: {workload.message}", soft_wrap=True)
-
-    def summarise(self, picture: Picture) -> None:
-        """What ran, where and how long."""
-        self._console.print(_pod_table(picture))
-        self._console.print()
-        self._console.print(_workload_table(picture))
-
-
-def _workload_table(picture: Picture) -> Table:
-    table = Table("WORKLOAD", "STATE", "", box=None, pad_edge=False)
-    for workload in picture.workloads:
-        table.add_row(workload.name, workload.state.value, workload.message)
-    return table
-
-
-def _pod_table(picture: Picture) -> Table:
-    table = Table("WORKLOAD", "POD", "NODE", "PHASE", "TOOK", box=None, pad_edge=False)
-    for row in picture.pods:
-        took = "" if row.seconds is None else f"{row.seconds:.0f}s"
-        table.add_row(row.workload, row.name, row.node, row.phase, took)
-    return table
+def _waits(condition: Document) -> bool:
+    return bool(condition.get("type") == "PodScheduled" and condition.get("status") == "False")

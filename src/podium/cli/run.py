@@ -22,7 +22,7 @@ def run(dialect_names: str | None, **given: Any) -> None:
     """
     import asyncio
 
-    from podium.cli import controllers, scheduler
+    from podium.cli.dashboard import beside_scheduler
     from podium.cli.dialects import chosen_dialects
     from podium.cli.process import (
         Connect,
@@ -35,15 +35,17 @@ def run(dialect_names: str | None, **given: Any) -> None:
     )
     from podium.dialects import speaking
     from podium.kube.transport import Transport
+    from podium.runtime import controlling, scheduling
     from podium.runtime.metrics import Metrics
     from podium.runtime.process import Process
     from podium.runtime.reloading import Configuration
 
     common, rest = split(given)
-    log_as_a_service(common.verbosity)
+    log_as_a_service(common.verbosity, common.log_format)
     settings = Scheduling(**rest)
     configuration = Configuration(settings.config, settings.names)
-    dialects = chosen_dialects(dialect_names, speaking(settings.default_queue, settings.names))
+    spoken = speaking(settings.default_queue, settings.names, profiles=lambda: configuration.profiles)
+    dialects = chosen_dialects(dialect_names, spoken)
     election, window, metrics = common.election(), common.window(), Metrics()
 
     async def work(transport: Transport, stop: asyncio.Event, connect: Connect) -> None:
@@ -55,10 +57,11 @@ def run(dialect_names: str | None, **given: Any) -> None:
             settings,
             configuration,
             metrics,
-            lease=scheduler.LEASE,
+            lease=scheduling.LEASE,
             namespace=election.namespace,
         )
-        add_controllers(process, transport, dialects, metrics, lease=controllers.LEASE)
-        await process.run(stop, window)
+        add_controllers(process, transport, dialects, metrics, lease=controlling.LEASE)
+        async with beside_scheduler(settings.dashboard_address, settings.dashboard_token_file, metrics):
+            await process.run(stop, window)
 
     run_on_cluster(common, work)

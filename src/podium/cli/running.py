@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 
+from podium.cli.log_format import log_to_stderr
 from podium.cli.loop import collect_rarely, loop_factory
 from podium.embedded.cluster import EmbeddedCluster, Settings
 
@@ -44,10 +45,6 @@ async def first_of(*events: asyncio.Event) -> None:
         task.cancel()
 
 
-def set_up_logging(verbose: bool) -> None:
+def set_up_logging(verbose: bool, form: str = "text") -> None:
     """Warnings only, unless more is asked for: a cluster that is well says nothing."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    log_to_stderr(logging.INFO if verbose else logging.WARNING, form)

@@ -14,8 +14,6 @@ from podium.cli.process_options import (
     scheduler_options,
 )
 
-LEASE = "podium-scheduler"
-
 
 @click.command()
 @connection_options
@@ -35,18 +33,25 @@ def scheduler(once: bool, lease_name: str | None, **given: Any) -> None:
     """
     import asyncio
 
+    from podium.cli.dashboard import beside_scheduler
     from podium.cli.process import Connect, Scheduling, add_scheduler, log_as_a_service, run_on_cluster, split
     from podium.dialects import speaking
     from podium.kube.transport import Transport
     from podium.runtime.metrics import Metrics
     from podium.runtime.process import Process
     from podium.runtime.reloading import Configuration
+    from podium.runtime.scheduling import LEASE
 
     common, rest = split(given)
-    log_as_a_service(common.verbosity)
+    log_as_a_service(common.verbosity, common.log_format)
     settings = Scheduling(**rest)
     configuration = Configuration(settings.config, settings.names)
-    dialects = speaking(settings.default_queue, settings.names, with_controllers=False)
+    dialects = speaking(
+        settings.default_queue,
+        settings.names,
+        with_controllers=False,
+        profiles=lambda: configuration.profiles,
+    )
     election, window, metrics = common.election(once=once), common.window(), Metrics()
 
     async def work(transport: Transport, stop: asyncio.Event, connect: Connect) -> None:
@@ -63,7 +68,8 @@ def scheduler(once: bool, lease_name: str | None, **given: Any) -> None:
         )
         if once:
             await part.run_once()
-        else:
+            return
+        async with beside_scheduler(settings.dashboard_address, settings.dashboard_token_file, metrics):
             await process.run(stop, window)
 
     run_on_cluster(common, work)

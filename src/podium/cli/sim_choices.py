@@ -1,4 +1,4 @@
-"""What `podium sim` was told, as the runs that it asks for: every combination of profiles, nodes and queues."""
+"""The options of `podium sim`, as the runs that they ask for: every combination of profiles, nodes and queues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from podium.sim.replay import QueueShape
 from podium.sim.runs import SEED, Question, Trace
 from podium.sim.snapshot import Snapshot
 
-Told = dict[str, Any]
+Options = dict[str, Any]
 Queues = tuple[QueueShape, ...]
 
 # What has nodes of its own, to which others are added.
@@ -41,7 +41,7 @@ class Choice(msgspec.Struct, frozen=True):
     question: Question
 
 
-def choices(reported: Told, snapshot: Snapshot | None) -> list[Choice]:
+def choices(reported: Options, snapshot: Snapshot | None) -> list[Choice]:
     """All runs, in the order in which they were asked for."""
     profiles = list(_profiles(reported))
     nodes = list(dict.fromkeys(reported["nodes"])) or [""]
@@ -113,7 +113,7 @@ def _queue(text: str, whole: str) -> QueueShape:
 # --- profiles ----------------------------------------------------------------------------------------------------
 
 
-def _profiles(reported: Told) -> Iterator[tuple[str, Profile]]:
+def _profiles(reported: Options) -> Iterator[tuple[str, Profile]]:
     """The profiles that are asked for, by the names they were asked for."""
     built_in = default_profiles()
     default = OF_A_CLUSTER if reported["from_cluster"] else DEFAULTS[reported["trace"]] or authoring().scheduler
@@ -146,7 +146,7 @@ def _warn_of_weights(profiles: Iterable[tuple[str, Profile]]) -> None:
 # --- the question ------------------------------------------------------------------------------------------------
 
 
-def _question(reported: Told, nodes: str, queues: Queues, snapshot: Snapshot | None) -> Question:
+def _question(reported: Options, nodes: str, queues: Queues, snapshot: Snapshot | None) -> Question:
     trace = Trace.CLUSTER if snapshot is not None else Trace(reported["trace"])
     shapes: tuple[Shape, ...] = ()
     file: Path | None = None

@@ -17,9 +17,10 @@ from rich.table import Table
 from podium.cli.sim_options import Output
 from podium.errors import UsageError
 from podium.sim.drawing.svg import standalone
+from podium.sim.report.answer import answer
 from podium.sim.report.page import page
 from podium.sim.report.pictures import pictures
-from podium.sim.report.rows import best, lines_of, queue_named, shown, value_of
+from podium.sim.report.rows import best, lines_of, queue_named, shown, starving, value_of
 from podium.sim.runs import Answer, compared
 
 Document = dict[str, Any]
@@ -28,7 +29,7 @@ _WIDE = 1000
 
 
 def check(outputs: Sequence[Output], plots: Path | None) -> None:
-    """What is wrong with where things are to go is told before anything is run."""
+    """A wrong place for results is reported before anything is run."""
     plain = [output for output in outputs if output.file is None]
     if len(plain) > 1:
         reported = " and ".join(output.form for output in plain)
@@ -54,7 +55,7 @@ def show(answers: Mapping[str, Answer], outputs: Sequence[Output], plots: Path |
     plain = next((output.form for output in outputs if output.file is None), "table")
     if plain == "table":
         console = Console()
-        (console if console.is_terminal else Console(width=_WIDE)).print(_table(answers))
+        _print(console if console.is_terminal else Console(width=_WIDE), answers)
     else:
         click.echo(_text(answers, plain, several), nl=False)
     if plots is not None:
@@ -87,20 +88,29 @@ def _text(answers: Mapping[str, Answer], form: str, several: bool) -> str:
         case "html":
             return page(runs(answers))
     console = Console(width=_WIDE, file=io.StringIO())
-    console.print(_table(answers))
+    _print(console, answers)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
+def _print(console: Console, answers: Mapping[str, Answer]) -> None:
+    """The answer in words, and the figures that it is made from."""
+    for line in answer(runs(answers)):
+        console.print(line, markup=False, highlight=False)
+    console.print()
+    console.print(_table(answers))
+
+
 def _table(answers: Mapping[str, Answer]) -> Table:
     """The figures of the runs side by side; what is best is marked."""
-    found = [answer.summary for answer in answers.values()]
+    found = [each.summary for each in answers.values()]
+    left_out = starving(found)
     table = Table("figure", box=None, pad_edge=False)
     for name in answers:
         table.add_column(name if len(answers) > 1 else "value", justify="right")
     for line in lines_of(found):
         values = [value_of(each, line.path) for each in found]
-        marked = best(values, line)
+        marked = best(values, line, left_out)
         reported = (
             f"[bold]{shown(v, line.unit)}[/]" if n in marked else shown(v, line.unit) for n, v in enumerate(values)
         )
@@ -131,16 +141,20 @@ def _csv(columns: Iterable[str], lines: Iterable[Document]) -> str:
 
 
 def _draw(answers: Mapping[str, Answer], directory: Path) -> None:
-    """Each picture, as SVG and as PNG."""
-    from podium.sim.drawing.png import png
-
+    """Each picture, as SVG and, where Pillow is installed, as PNG."""
+    try:
+        from podium.sim.drawing.png import png
+    except ImportError:
+        png = None  # type: ignore[assignment]
+        click.echo("--plots: pictures are written as SVG only; for PNG as well, install Pillow", err=True)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--plots: {directory} cannot be made: {error.strerror}") from None
     for scene in pictures(runs(answers)):
         _write(directory / f"{scene.name}.svg", standalone(scene))
-        _write(directory / f"{scene.name}.png", png(scene))
+        if png is not None:
+            _write(directory / f"{scene.name}.png", png(scene))
 
 
 def _write(file: Path, content: str | bytes) -> None:

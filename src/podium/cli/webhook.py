@@ -1,4 +1,4 @@
-"""`podium webhook`: the families' admission over HTTPS, for a real API server on this machine."""
+"""`podium webhook`: the families' admission over HTTPS, for a real API server."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from podium.cli.log_format import log_format_option
 from podium.cli.process_options import connection_options, verbosity_option
 
 
@@ -20,12 +21,18 @@ from podium.cli.process_options import connection_options, verbosity_option
 )
 @click.option(
     "--listen-address",
-    metavar="[HOST]:PORT",
+    metavar="[ADDRESS]:PORT",
     default=":8443",
     show_default=True,
-    help="Where the API server asks, on 127.0.0.1 only; :0 takes a free port.",
+    help="Where the API server asks; without an address only the one on this machine can.  :0 takes a free port.",
+)
+@click.option(
+    "--service",
+    metavar="NAMESPACE/NAME",
+    help="In a cluster: the Service, with the port 443, by which the API server gets here.",
 )
 @verbosity_option
+@log_format_option
 def webhook(
     kubeconfig: Path | None,
     context: str | None,
@@ -33,7 +40,9 @@ def webhook(
     names: str | None,
     config: Path | None,
     listen_address: str,
+    service: str | None,
     verbosity: int,
+    log_format: str,
 ) -> None:
     """Fill in and check objects of podium's API families when they are written.
 
@@ -46,15 +55,16 @@ def webhook(
     from podium.dialects.kubernetes.gates import quota_gates
     from podium.kube.transport import Transport
     from podium.runtime.configuration import load_profiles, quota_gated
-    from podium.runtime.endpoints import Address
-    from podium.runtime.webhook import Webhook
+    from podium.runtime.listener import Address
+    from podium.runtime.webhook import Service, Webhook
 
-    log_as_a_service(verbosity)
+    log_as_a_service(verbosity, log_format)
     dialects = chosen_dialects(names)
     address = Address.read(listen_address, "--listen-address")
+    reached = Service.read(service) if service is not None else None
     gates = quota_gates(quota_gated(load_profiles(config))) if config is not None else ()
 
     async def work(transport: Transport, stop: asyncio.Event) -> None:
-        await Webhook(transport, dialects, address, gates).run(stop)
+        await Webhook(transport, dialects, address, gates, reached).run(stop)
 
     run_connected(kubeconfig, context, master, work)

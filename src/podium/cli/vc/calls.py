@@ -53,7 +53,7 @@ async def job_and_events(client: Client, namespace: str, name: str) -> tuple[Doc
 
 
 async def give_order(client: Client, resource: Resource, namespace: str, name: str, action: str) -> None:
-    """Tells a job or a queue what to do, by a Command."""
+    """Orders something of a job or a queue, by a Command."""
     target = await client.get(resource, namespace, name)
     await client.create(COMMANDS, namespace or _QUEUES_ORDERS, order_document(resource, target, action))
 

@@ -26,9 +26,9 @@ _EVENT_WIDTHS = (15, 40, 30, 40)
 
 
 def job_details(job: Document, events: Sequence[Document], now: float) -> str:
-    """Everything of a job that people look for, and what was told about it."""
+    """Everything of a job that people look for, and its events."""
     return "\n".join(
-        (*_head(job), *_spec(job.get("spec", {})), *_status(job.get("status", {})), *_told(events, now))
+        (*_head(job), *_spec(job.get("spec", {})), *_status(job.get("status", {})), *_events(events, now))
     )
 
 
@@ -124,7 +124,7 @@ def _status(status: Document) -> Iterator[str]:
             yield f"    {each.get('status', '')} \t{each.get('lastTransitionTime', '')} "
 
 
-def _told(events: Sequence[Document], now: float) -> Iterator[str]:
+def _events(events: Sequence[Document], now: float) -> Iterator[str]:
     if not events:
         yield "Events: \t<none>"
         return
@@ -136,8 +136,8 @@ def _told(events: Sequence[Document], now: float) -> Iterator[str]:
         count = event.get("count") or 1
         age = since(first, now) if count == 1 else f"{since(last, now)} (x{count} over {since(first, now)})"
         source = event.get("source") or {}
-        told_by = (source.get("component") or event.get("reportingComponent"), source.get("host"))
-        whole = (event.get("type", ""), event.get("reason", ""), age, ", ".join(filter(None, told_by)))
+        component = (source.get("component") or event.get("reportingComponent"), source.get("host"))
+        whole = (event.get("type", ""), event.get("reason", ""), age, ", ".join(filter(None, component)))
         yield _event_line(whole, str(event.get("message", "")).strip())
 
 

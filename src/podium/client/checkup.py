@@ -1,0 +1,225 @@
+"""What is wrong between podium and a cluster, found by asking the cluster."""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from podium import __version__
+from podium.dialects import built_in_profiles, speaking
+from podium.errors import ApiError, PodiumError
+from podium.kube.client import Client
+from podium.kube.resources import (
+    CUSTOMRESOURCEDEFINITIONS,
+    EVENTS,
+    LEASES,
+    NODES,
+    PODS,
+    Resource,
+)
+from podium.kube.times import parse_time
+from podium.kube.transport import Request
+
+_OLDEST = (1, 28)  # that the definitions' rules are known to work with
+_FRESH_SECONDS = 60.0
+_REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False)
+_OWN = ("podium-scheduler", "podium-controllers")
+_EMBEDDED = "+podium"
+
+
+class Level(enum.Enum):
+    GOOD = "good"
+    WARNING = "warning"
+    BROKEN = "broken"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked at."""
+
+    what: str
+    level: Level
+    sentence: str
+    todo: str = ""
+
+
+async def check_up(client: Client) -> list[Finding]:
+    """Everything, as far as the server lets one look."""
+    try:
+        response = await client.transport.request(Request("GET", "/version"))
+        version = msgspec.json.decode(response.body, type=dict[str, Any])
+    except (PodiumError, msgspec.DecodeError) as error:
+        return [Finding("server", Level.BROKEN, f"no answer: {error}", "see the kubeconfig, and whether it runs")]
+    findings = [_version(version)]
+    embedded = _EMBEDDED in version.get("gitVersion", "")
+    findings += await _definitions(client)
+    findings += await _rights(client)
+    if embedded:
+        findings.append(Finding("scheduler", Level.GOOD, "this is a cluster of podium up: it has its own"))
+    else:
+        findings += await _at_work(client)
+    findings += await _waiting(client, embedded)
+    return findings
+
+
+def _version(version: dict[str, Any]) -> Finding:
+    text = version.get("gitVersion", "?")
+    try:
+        number = int(version["major"]), int("".join(c for c in version["minor"] if c.isdigit()))
+    except (KeyError, ValueError):
+        return Finding("server", Level.WARNING, f"its version cannot be read: {text}")
+    if number < _OLDEST:
+        wanted = ".".join(map(str, _OLDEST))
+        return Finding("server", Level.WARNING, f"Kubernetes {text} is older than {wanted}", "upgrade the cluster")
+    return Finding("server", Level.GOOD, f"Kubernetes {text}, podium {__version__}")
+
+
+async def _definitions(client: Client) -> list[Finding]:
+    """Whether the server has podium's kinds, in the versions that podium speaks."""
+    try:
+        listed = await client.list(CUSTOMRESOURCEDEFINITIONS)
+    except ApiError as error:
+        return [Finding("definitions", Level.WARNING, f"they may not be read: {error}")]
+    served = {
+        (crd["spec"]["group"], version["name"], crd["spec"]["names"]["plural"]): crd
+        for crd in listed
+        for version in crd["spec"]["versions"]
+        if version.get("served")
+    }
+    findings = []
+    for dialect in speaking():
+        wanted = [each.resource for each in dialect.definitions]
+        missing = [each.group_resource for each in wanted if (each.group, each.version, each.plural) not in served]
+        if missing:
+            todo = f"podium crds --dialect {dialect.name} | kubectl apply --server-side -f -"
+            findings.append(
+                Finding(f"definitions of {dialect.name}", Level.WARNING, f"not there: {', '.join(missing)}", todo)
+            )
+        elif wanted:
+            findings.append(Finding(f"definitions of {dialect.name}", Level.GOOD, f"all {len(wanted)} are there"))
+    return findings
+
+
+async def _rights(client: Client) -> list[Finding]:
+    """Whether this user may do what podium does."""
+    wanted: list[tuple[str, Resource, str]] = [
+        ("list", NODES, ""),
+        ("watch", PODS, ""),
+        ("create", PODS, "binding"),
+        ("patch", PODS, "status"),
+        ("delete", PODS, ""),
+        ("create", EVENTS, ""),
+        ("update", LEASES, ""),
+    ]
+    for dialect in speaking():
+        wanted += [("patch", kind.resource, "status") for kind in dialect.groups]
+        wanted += [("list", kind.resource, "") for kind in dialect.queues]
+    refused = []
+    for verb, resource, subresource in wanted:
+        attributes = {
+            "verb": verb,
+            "group": resource.group,
+            "resource": resource.plural,
+            "subresource": subresource,
+        }
+        review = {
+            "apiVersion": _REVIEWS.api_version,
+            "kind": _REVIEWS.kind,
+            "spec": {"resourceAttributes": attributes},
+        }
+        try:
+            answer = await client.create(_REVIEWS, "", review)
+        except ApiError as error:
+            if error.code == 404:
+                return [
+                    Finding("rights", Level.GOOD, "the server knows no rules: who has its token may do everything")
+                ]
+            return [Finding("rights", Level.WARNING, f"they cannot be asked for: {error}")]
+        if not answer.get("status", {}).get("allowed"):
+            refused.append(f"{verb} {resource.group_resource}{'/' + subresource if subresource else ''}")
+    if refused:
+        return [
+            Finding(
+                "rights",
+                Level.WARNING,
+                f"this user may not: {', '.join(refused)}",
+                "a scheduler that runs as this user needs them; to look at things it is enough to list",
+            )
+        ]
+    return [Finding("rights", Level.GOOD, f"all {len(wanted)} that podium needs")]
+
+
+async def _at_work(client: Client) -> list[Finding]:
+    """Who schedules here, by the leases that are renewed."""
+    try:
+        leases = await client.list(LEASES)
+    except ApiError as error:
+        return [Finding("scheduler", Level.WARNING, f"leases may not be read: {error}")]
+    now = time.time()
+    fresh: dict[str, str] = {}
+    for lease in leases:
+        spec, name = lease.get("spec") or {}, lease["metadata"]["name"]
+        if spec.get("holderIdentity") and now - parse_time(spec.get("renewTime")) < _FRESH_SECONDS:
+            fresh[name] = f"{lease['metadata']['namespace']}/{name}"
+    findings = []
+    for name in _OWN:
+        if name in fresh:
+            findings.append(Finding(name, Level.GOOD, f"at work: lease {fresh[name]} is renewed"))
+        else:
+            command = "podium scheduler" if "scheduler" in name else "podium controllers"
+            findings.append(Finding(name, Level.WARNING, "nobody renews its lease", f"start it: {command}"))
+    served = set(built_in_profiles())
+    others = [place for name, place in fresh.items() if name not in _OWN and _schedules(name)]
+    spoken = [dialect.name for dialect in speaking()]
+    rivals = [
+        place for place in others if place.rpartition("/")[2] in served or any(name in place for name in spoken)
+    ]
+    if rivals:
+        findings.append(
+            Finding(
+                "other schedulers",
+                Level.BROKEN,
+                f"{', '.join(rivals)} may serve the same scheduler names",
+                "stop it, or give podium's profiles other names",
+            )
+        )
+    elif others:
+        findings.append(
+            Finding(
+                "other schedulers",
+                Level.WARNING,
+                f"{', '.join(others)} place pods on the same nodes: two schedulers may take the same room",
+                "keep GPU pods with one of them, for example by a taint on the GPU nodes",
+            )
+        )
+    else:
+        findings.append(Finding("other schedulers", Level.GOOD, "none is at work"))
+    return findings
+
+
+def _schedules(name: str) -> bool:
+    return "scheduler" in name or name in built_in_profiles()
+
+
+async def _waiting(client: Client, embedded: bool) -> list[Finding]:
+    """Pods that nobody serves."""
+    pods = await client.list(PODS)
+    nodes = await client.list(NODES)
+    served = set(built_in_profiles()) | {"default-scheduler"}
+    strays = Counter(
+        pod["spec"].get("schedulerName", "")
+        for pod in pods
+        if not pod["spec"].get("nodeName") and pod["spec"].get("schedulerName", "") not in served
+    )
+    findings = []
+    if not nodes:
+        findings.append(Finding("nodes", Level.WARNING, "there are none: nothing can run", "add some"))
+    else:
+        findings.append(Finding("nodes", Level.GOOD, f"{len(nodes)} nodes, {len(pods)} pods"))
+    for name, number in sorted(strays.items()):
+        sentence = f"{number} pods wait for scheduler {name}, which podium has no profile for"
+        findings.append(Finding("pods", Level.WARNING, sentence, f"podium scheduler --scheduler-name {name}"))
+    return findings

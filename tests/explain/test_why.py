@@ -1,0 +1,230 @@
+"""Ten ways to be stuck: the sentence names the cause with numbers, and the first proposal unblocks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from podium.dialects.aibee.names import POOL
+from podium.explain.answers import Explanation
+from podium.explain.goal import Goal, try_out
+from podium.explain.search import Search
+from podium.explain.targets import Target, target_of
+from podium.explain.why import explain
+from podium.kube.resources import NODES, PODS, Resource
+from tests.explain.objects import AT, GPU, PODGROUPS, PREEMPTING, PROFILE, Objects
+
+Make = Callable[[Objects], None]
+
+
+def no_gpu_model(objects: Objects) -> None:
+    objects.node("a", labels={"nvidia.com/gpu.product": "A100"})
+    objects.pod("asked-0", 4, nodeSelector={"nvidia.com/gpu.product": "H100"})
+
+
+def taint(objects: Objects) -> None:
+    objects.node("a", taints=[{"key": "team", "value": "blue", "effect": "NoSchedule"}])
+    objects.pod("asked-0", 4)
+
+
+def queue_limit(objects: Objects) -> None:
+    objects.node("a")
+    objects.queue("small", capability={GPU: "2"})
+    objects.gang("asked", 1, queue="small", gpus=4)
+
+
+def gang_one_short(objects: Objects) -> None:
+    objects.node("a")
+    objects.gang("asked", 3, gpus=4)
+
+
+def quota(objects: Objects) -> None:
+    objects.node("a")
+    objects.quota("team", {"requests.cpu": "2"}, {"requests.cpu": "1"})
+    objects.gang("asked", 2, cpu="1")
+    document = objects.documents[PODGROUPS, "default", "asked"]
+    document["spec"]["minResources"] = {"cpu": "2"}
+    document["status"]["phase"] = "Pending"
+
+
+def affinity_to_nothing(objects: Objects) -> None:
+    objects.node("a")
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z9"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    objects.pod("asked-0", 1, affinity={"nodeAffinity": required})
+
+
+def budget(objects: Objects) -> None:
+    objects.node("a")
+    objects.pod("low-0", 8, node="a", priority=1)
+    objects.budget("keep", "low", pods=1, minimum=1)
+    objects.pod("asked-0", 8, priority=100)
+
+
+def terminating(objects: Objects) -> None:
+    objects.node("a")
+    objects.pod("old-0", 8, node="a", metadata={"deletionTimestamp": AT, "deletionGracePeriodSeconds": 600})
+    objects.pod("asked-0", 8)
+
+
+def full(objects: Objects) -> None:
+    objects.node("a")
+    objects.pod("other-0", 6, node="a")
+    objects.pod("asked-0", 4)
+
+
+def closed_queue(objects: Objects) -> None:
+    objects.node("a")
+    objects.queue("shut", state="Closed")
+    objects.gang("asked", 1, queue="shut")
+
+
+def members_missing(objects: Objects) -> None:
+    objects.node("a")
+    objects.gang("asked", 2, 3)
+
+
+def gates(objects: Objects) -> None:
+    objects.node("a")
+    objects.pod("asked-0", 1, schedulingGates=[{"name": "wait"}])
+
+
+def no_queue(objects: Objects) -> None:
+    objects.node("a")
+    objects.gang("asked", 1, queue="nowhere")
+
+
+def closed_for_borrowing(objects: Objects) -> None:
+    objects.node("own", labels={"pool": "mine"})
+    objects.node("idle", labels={"pool": "other"})
+    objects.pool("mine", disableBorrowing=True)
+    objects.pool("other")
+    objects.pod("runs-0", 8, node="own", scheduler="ai-scheduler", metadata={"annotations": {POOL: "mine"}})
+    objects.pod("asked-0", 8, scheduler="ai-scheduler", metadata={"annotations": {POOL: "mine"}})
+
+
+CASES = [
+    (
+        closed_for_borrowing,
+        "mine does not borrow nodes of others",
+        "let mine borrow idle nodes",
+        PROFILE,
+    ),
+    (no_gpu_model, "1 of 1 nodes lack nvidia.com/gpu.product=H100", "label a with", PROFILE),
+    (taint, "1 node(s) had untolerated taint {team: blue}", "remove the taint team=blue from a", PROFILE),
+    (
+        queue_limit,
+        "queue small holds 0 of its capability of 2 nvidia.com/gpu, and 4 more",
+        "to 4 nvidia.com/gpu",
+        PROFILE,
+    ),
+    (gang_one_short, "2 of 3 members could be placed", "start with 2 of 3 members", PROFILE),
+    (quota, "needs 2 of requests.cpu, and quota team of its namespace has 1 of 2", "quota team to 3", PROFILE),
+    (affinity_to_nothing, "1 of 1 nodes lack zone=z9", "label a with zone=z9", PROFILE),
+    (budget, "budget default/keep allows 0 disruptions", "allow 1 disruption instead of 0", PREEMPTING),
+    (terminating, "default/old-0 is still ending there", "end it now", PROFILE),
+    (
+        full,
+        "needs 4 nvidia.com/gpu on one node: 1 node matches, the largest free block is 2 on a",
+        "other-0",
+        PROFILE,
+    ),
+    (closed_queue, "queue shut is not open", "open queue shut", PROFILE),
+    (members_missing, "needs 3 members and has 2", "start with 2 of 3", PROFILE),
+    (gates, "held back by scheduling gates", "lift the scheduling gates of 1 pod", PROFILE),
+    (no_queue, "queue nowhere does not exist", "create queue nowhere", PROFILE),
+]
+
+
+def asked(objects: Objects, profile: str) -> tuple[Explanation, Target]:
+    model = objects.model(profile)
+    resource: Resource = PODGROUPS
+    document = model.document(PODGROUPS, "default", "asked")
+    if document is None:
+        resource, document = PODS, model.document(PODS, "default", "asked-0")
+    assert document is not None
+    target = target_of(model, resource, document)
+    return explain(model, target), target
+
+
+@pytest.mark.parametrize(("make", "says", "proposes", "profile"), CASES, ids=[case[0].__name__ for case in CASES])
+def test_it_names_the_cause_and_what_it_proposes_helps(make: Make, says: str, proposes: str, profile: str) -> None:
+    objects = Objects()
+    make(objects)
+    answer, target = asked(objects, profile)
+    assert answer.state == "waiting"
+    assert says in answer.sentence
+    assert proposes in answer.remedies[0].sentence
+    model = objects.model(profile)
+    gangs = [gang for gang in model.cluster.gangs.values() if gang.id in {each.id for each in target.gangs}]
+    goal = Goal.of(
+        model, gangs, [each for each in model.cluster.tasks.values() if target.pod and each.name == "asked-0"]
+    )
+    for remedy in Search(model, goal).remedies(try_out(model, goal)):
+        after = objects.after(change for step in remedy.steps for change in step.changes).model(profile)
+        assert try_out(after, goal).reached, remedy.sentence
+
+
+def test_what_runs_does_not_wait() -> None:
+    objects = Objects()
+    objects.node("a")
+    objects.pod("asked-0", 1, node="a")
+    answer, _ = asked(objects, PROFILE)
+    assert (answer.state, answer.sentence) == ("running", "it does not wait: 1 pod on a")
+
+
+def test_what_fits_is_about_to_be_placed() -> None:
+    objects = Objects()
+    objects.node("a")
+    objects.pod("asked-0", 1)
+    answer, _ = asked(objects, PROFILE)
+    assert answer.sentence == "there is a place for it on a: the scheduler puts it there at its next turn"
+    assert answer.remedies == ()
+
+
+def test_a_scheduler_that_is_not_podiums_is_named() -> None:
+    objects = Objects()
+    objects.node("a")
+    objects.pod("asked-0", 1, scheduler="somebody-else")
+    answer, _ = asked(objects, PROFILE)
+    assert "its scheduler is somebody-else, which podium does not serve" in answer.sentence
+
+
+def test_the_line_shows_who_is_ahead() -> None:
+    objects = Objects()
+    objects.node("a", 2)
+    objects.gang("first", 1, gpus=4, priority=0)
+    objects.documents[PODGROUPS, "default", "first"]["metadata"]["creationTimestamp"] = "2027-01-15T07:00:00Z"
+    objects.gang("asked", 1, gpus=4)
+    answer, _ = asked(objects, PROFILE)
+    assert answer.position is not None
+    assert (answer.position.position, answer.position.of) == (2, 2)
+    assert [each.name for each in answer.position.ahead] == ["first"]
+    assert answer.position.ahead[0].asks == {"cpu": "1", GPU: "4"}
+
+
+def test_what_somebody_ahead_would_take_is_counted() -> None:
+    """One node more is not enough where another gang is served first and takes it."""
+    objects = Objects()
+    objects.node("a", 8)
+    objects.pod("other-0", 8, node="a")
+    objects.gang("first", 1, gpus=8)
+    objects.documents[PODGROUPS, "default", "first"]["metadata"]["creationTimestamp"] = "2027-01-15T07:00:00Z"
+    objects.gang("asked", 1, gpus=8)
+    answer, _ = asked(objects, PROFILE)
+    assert any("add 2 nodes like a" in each.sentence for each in answer.remedies)
+
+
+def test_nothing_of_a_question_stays_in_the_model() -> None:
+    objects = Objects()
+    for make in (taint, full):
+        make(objects)
+    model = objects.model()
+    before = {task.id: (task.state, task.row) for task in model.cluster.tasks.values()}
+    document = model.document(PODS, "default", "asked-0")
+    assert document is not None
+    explain(model, target_of(model, PODS, document))
+    model.cluster.validate()
+    assert {task.id: (task.state, task.row) for task in model.cluster.tasks.values()} == before
+    assert len(model.all(NODES)) == len(model.cluster.nodes)
