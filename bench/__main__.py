@@ -20,6 +20,7 @@ BENCHMARKS = (
     "adversarial",
     "jobs",
     "embedded",
+    "answers",
 )
 
 

@@ -125,6 +125,17 @@ class Browser:
 
     def open(self, file: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
         """Shows a file in a window of a size, and waits until it is there."""
+        self.resize(width, height, dark=dark)
+        self.events.clear()
+        self._go(file.resolve().as_uri(), "file:")
+
+    def visit(self, url: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """The same for a page of a server."""
+        self.resize(width, height, dark=dark)
+        self.events.clear()
+        self._go(url, "http:")
+
+    def resize(self, width: int, height: int = 900, *, dark: bool = False) -> None:
         phone = width < 600
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if phone else 1,
@@ -132,11 +143,19 @@ class Browser:
         )  # fmt: skip
         scheme = "dark" if dark else "light"
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.events.clear()
-        self.call("Page.navigate", url=file.resolve().as_uri())
+
+    def _go(self, url: str, protocol: str) -> None:
+        self.call("Page.navigate", url=url)
         deadline = time.monotonic() + _ANSWER_SECONDS
-        while self.evaluate("document.readyState + location.protocol") != "completefile:":
-            assert time.monotonic() < deadline, f"{file} does not load"
+        while self.evaluate("document.readyState + location.protocol") != f"complete{protocol}":
+            assert time.monotonic() < deadline, f"{url} does not load"
+            time.sleep(0.05)
+
+    def until(self, expression: str, seconds: float = _ANSWER_SECONDS) -> None:
+        """Waits until something is true on the page."""
+        deadline = time.monotonic() + seconds
+        while not self.evaluate(f"!!({expression})"):
+            assert time.monotonic() < deadline, f"never true: {expression}"
             time.sleep(0.05)
 
     def evaluate(self, expression: str) -> Any:

@@ -19,11 +19,33 @@ _SCENARIOS = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each report of a case says which one it is."""
+    for item in items:
+        for mark in item.iter_markers("case"):
+            item.user_properties.append(("case", f"{mark.args[1]} {mark.args[0]}"))
+
+
+def _count_cases(terminalreporter: pytest.TerminalReporter) -> None:
+    outcomes: dict[str, bool] = {}
+    for outcome in ("passed", "failed", "error"):
+        for report in terminalreporter.getreports(outcome):
+            for name, case in getattr(report, "user_properties", ()):
+                if name == "case":
+                    outcomes[case] = outcomes.get(case, True) and outcome == "passed"
+    tags = sorted({case.split()[0] for case in outcomes})
+    counted = [[passed for case, passed in outcomes.items() if case.startswith(f"{tag} ")] for tag in tags]
+    if tags:
+        said = ", ".join(f"{tag} {sum(each)} of {len(each)}" for tag, each in zip(tags, counted, strict=True))
+        terminalreporter.write_line(f"cases of Koordinator's behaviour that passed: {said}")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What could not be looked at, and how much of Volcano's behaviour was shown."""
     if browser.missing:
         terminalreporter.write_sep("!", "NO PAGE WAS LOOKED AT IN A BROWSER", red=True, bold=True)
         terminalreporter.write_line(browser.missing[0], red=True)
+    _count_cases(terminalreporter)
     for test, how in _SCENARIOS.items():
         passed, failed = (
             sum(test in report.nodeid for report in terminalreporter.getreports(outcome))

@@ -25,6 +25,8 @@ from podium.core.framework.hooks import HOOKS, OFF_BY_DEFAULT, SWITCHES, Hook
 from podium.core.framework.plugin import Plugin
 from podium.core.plugins import BUILT_IN as PLUGINS
 from podium.reasons import Reason
+from tests import pool_picture, tyjob_policies
+from tests.reference import kinds_page, profiles_page
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -97,7 +99,7 @@ def arguments_page() -> str:
         "<!-- made by python -m tests.generated from what plugins and actions declare, and from the tests -->",
         "",
         "Every argument with the test that shows a placement or an order that it changes. What is read without",
-        "effect says why. A name that is not here is told when a profile is read: `binpack.weigth: unknown",
+        "effect says why. A name that is not here is reported when a profile is read: `binpack.weigth: unknown",
         "argument, did you mean binpack.weight`.",
         "",
     ]
@@ -191,7 +193,8 @@ def pictures() -> dict[str, str]:
     with tempfile.TemporaryDirectory() as directory:
         words = COMPARISON.replace("examples/", f"{ROOT}/examples/").split()
         assert podium([*words, "-o", f"json={directory}/figures.json", "--plots", directory]) == 0
-        return {file.name: file.read_text() for file in sorted(Path(directory).glob("*.svg"))}
+        found = {file.name: file.read_text() for file in sorted(Path(directory).glob("*.svg"))}
+    return found | {"pools.svg": pool_picture.picture()}
 
 
 # --- reasons -----------------------------------------------------------------------------------------------------
@@ -204,7 +207,7 @@ def reasons_page() -> str:
         "",
         "<!-- made by python -m tests.generated from podium.reasons -->",
         "",
-        "Everything that a pod, a group or a queue can be told. The sentence stands in conditions and events, the",
+        "Every reason for which a pod, group or queue waits. The sentence stands in conditions and events, the",
         "code in `podium_refusals_total`. What can lift it is what the scheduler waits for: nothing else makes it",
         "look at the pod again, but for a look at everything now and then.",
         "",
@@ -221,10 +224,16 @@ def _code(reason: Reason[...]) -> str:
     return reason.code
 
 
-PAGES = {"hooks.md": hooks_page, "arguments.md": arguments_page, "reasons.md": reasons_page}
+PAGES = {
+    "hooks.md": hooks_page,
+    "arguments.md": arguments_page,
+    "reasons.md": reasons_page,
+    "kinds.md": kinds_page,
+    "profiles.md": profiles_page,
+}
 
 if __name__ == "__main__":
     for name, make in PAGES.items():
         (DOCS / name).write_text(make())
-    for name, text in pictures().items():
+    for name, text in {**pictures(), **tyjob_policies.pictures(tyjob_policies.all_figures())}.items():
         (DOCS / "pictures" / name).write_text(text)

@@ -21,22 +21,37 @@ SAID_TO_USERS = {
     "cli/sim_options.py": "the help says which profile is the default",
     "core/profiles/profile.py": "a warning says what the scheduler whose file it is would do",
     "core/actions/enqueue.py": "the documentation of an argument says whose files still have it",
+    "dialects/volcano/podgroup_controller.py": "an operator has a kind of that name",
     "runtime/metrics.py": "metrics have the names that dashboards look for",
     "runtime/queue_metrics.py": "metrics have the names that dashboards look for",
 }
 
 # Names of plugins that are words of the model or of Kubernetes, and meant as such.
 WORDS = {
+    "core/cluster/nodes.py": {"capacity"},
     "core/model/model.py": {"gang", "priority"},
+    "dialects/koordinator/marks.py": {"gang"},
+    "dialects/koordinator/pages.py": {"gang"},
+    "numbers.py": {"gang"},
+    "dialects/aibee/translate.py": {"priority"},
+    "dialects/queue_report.py": {"capacity"},
+    "explain/nodes_ladders.py": {"capacity"},
+    "explain/queues.py": {"gang"},
+    "runtime/pool_metrics.py": {"capacity"},
     "runtime/queue_metrics.py": {"capacity"},
     "sim/following.py": {"gang"},
     "sim/histories/faults/nodes.py": {"capacity"},
     "sim/snapshot.py": {"capacity"},
     "sim/traces/table.py": {"priority"},
+    "web/details.py": {"gang", "priority"},
+    "web/job_rows.py": {"priority"},
 }
 # Files that hold profiles, which name plugins.
 PROFILES = {
     "core/profiles/own_profiles.py",
+    "dialects/koordinator/profile.py",
+    "dialects/arranger/profile.py",
+    "dialects/aibee/profile.py",
     "dialects/volcano/profile.py",
     "sim/histories/faults/preemption.py",
     "sim/policies.py",

@@ -97,13 +97,33 @@ class Spec(Numbers, frozen=True):
     detail: str
 
 
+class Field(Numbers, frozen=True):
+    """A field by its path."""
+
+    field: str
+
+
+class Contested(Numbers, frozen=True):
+    """A node that several queues claim, and the one that has it."""
+
+    first: str
+    second: str
+    owner: str
+
+
 class TwoGroups(Numbers, frozen=True):
     first: str
     second: str
 
 
 class Group(Numbers, frozen=True):
+    """A group that is not there, and what to do if the reader cannot know."""
+
     group: str
+    advice: str = ""
+
+    def words(self) -> dict[str, Any]:
+        return {"group": self.group, "advice": f": {self.advice}" if self.advice else ""}
 
 
 class Members(Numbers, frozen=True):
@@ -207,6 +227,32 @@ class QuotaUse(Numbers, frozen=True):
             "resource": self.resource,
             **{key: shown(name, amount) for key, amount in amounts.items()},
         }
+
+
+class LoadUse(Numbers, frozen=True):
+    """What is used of a resource in the whole cluster, and how much may be."""
+
+    resource: str
+    need: int
+    used: int
+    most: int
+
+    def words(self) -> dict[str, Any]:
+        amounts = {"need": self.need, "used": self.used, "most": self.most}
+        return {"resource": self.resource, **{key: shown(self.resource, each) for key, each in amounts.items()}}
+
+
+class CpuForGpu(Numbers, frozen=True):
+    """Too few CPUs beside GPUs."""
+
+    role: str
+    gpus: float
+    cpus: float
+    least: float
+
+    def words(self) -> dict[str, Any]:
+        amounts = {"gpus": self.gpus, "cpus": self.cpus, "least": self.least}
+        return {"role": self.role, **{key: f"{each:g}" for key, each in amounts.items()}}
 
 
 class QueueParent(Numbers, frozen=True):
@@ -365,6 +411,18 @@ class HalfBound(Numbers, frozen=True):
         return self.cause.shape
 
 
+class Final(Numbers, frozen=True):
+    """Why a gang found no place, of one that never will, or is not to wait any longer."""
+
+    cause: Refusal
+
+    def wake_on(self, own: frozenset[WakeOn]) -> frozenset[WakeOn]:
+        return own | self.cause.wake_on
+
+    def shape(self) -> Hashable:
+        return self.cause.shape
+
+
 class BindAnswer(Numbers, frozen=True):
     """A bind that the API server refused, and what it said."""
 
@@ -391,6 +449,18 @@ class HeldPlace(Numbers, frozen=True):
     gang: str
     placed: int
     need: int
+
+
+class Waited(Numbers, frozen=True):
+    """A gang that was not whole in time, and what its users can do."""
+
+    gang: str
+    seconds: float = 0.0
+    advice: str = ""
+
+    def words(self) -> dict[str, Any]:
+        time = f"{self.seconds:g} s" if self.seconds else "as long as it may"
+        return {"gang": self.gang, "time": time, "advice": f": {self.advice}" if self.advice else ""}
 
 
 # --- amounts ---------------------------------------------------------------------------------------------------

@@ -13,12 +13,17 @@ from podium.numbers import (
     BindAnswer,
     Broken,
     Claims,
+    Contested,
     Count,
+    CpuForGpu,
     DevicesWanted,
+    Field,
+    Final,
     Group,
     HalfBound,
     HeldPlace,
     Incomplete,
+    LoadUse,
     Members,
     Nothing,
     Partners,
@@ -37,6 +42,7 @@ from podium.numbers import (
     TaintKey,
     TwoGroups,
     VolumeWait,
+    Waited,
 )
 from podium.refusal import Reason, Refusal, WakeOn, both, refuse
 
@@ -234,7 +240,7 @@ QUEUE_OVERUSED = Reason(
 QUEUE_STOPPED = Reason(
     "QueueStopped",
     QueueName,
-    "queue {queue} may not take more now, by a plugin that tells no numbers",
+    "queue {queue} may not take more now, by a plugin that gives no numbers",
     "see the plugins of the profile",
     WakeOn.ROOM,
     WakeOn.NODES,
@@ -328,12 +334,33 @@ HALF_BOUND = Reason(
     "make room for the others, or delete the pods",
     WakeOn.ROOM,
 )
+NEVER_FITS = Reason(
+    "NeverFits",
+    Final,
+    "so many of its pods fit on no node, were all nodes empty, that it cannot start: {cause}",
+    "ask for less, or add nodes that can take the pods",
+    WakeOn.NODES,
+)
+GIVEN_UP = Reason(
+    "GivenUp",
+    Final,
+    "it is given up: {cause}",
+    "ask for less or add nodes, and submit it again; or let it wait for longer",
+    WakeOn.NODES,
+)
 HELD = Reason(
     "WaitingForGang",
     HeldPlace,
     "held on {node} for gang {gang}: {placed} of {need}",
     "see why the others wait",
     WakeOn.ROOM,
+)
+TIMED_OUT = Reason(
+    "GangTimedOut",
+    Waited,
+    "gang {gang} held places for {time} without becoming whole, and has timed out{advice}",
+    "give it room or more time, and let it be tried again",
+    WakeOn.SPEC,
 )
 BIND_FAILED = Reason(
     "BindFailed",
@@ -365,6 +392,29 @@ QUOTA = Reason(
     "wait for the namespace's other pods, or raise the quota",
     WakeOn.ROOM,
     WakeOn.QUEUE,
+)
+USER_QUOTA = Reason(
+    "UserQuota",
+    QuotaUse,
+    "not started or grown: it needs {need} of {resource}, and user {quota} has {used} of {hard} in use",
+    "wait for the user's other jobs, or raise the quota in the profile",
+    WakeOn.ROOM,
+    WakeOn.TIME,
+)
+LOAD_LIMIT = Reason(
+    "LoadLimit",
+    LoadUse,
+    "not started or grown: it needs {need} of {resource}, and {used} of the {most} that may be in use is",
+    "wait for others to end, or raise maxLoadDesired",
+    WakeOn.ROOM,
+    WakeOn.TIME,
+)
+CPU_FOR_GPU = Reason(
+    "TooLittleCpuForGpu",
+    CpuForGpu,
+    "{role} asks for {gpus} GPUs and {cpus} CPUs, and each GPU needs {least} CPUs beside it",
+    "ask for more CPU, or lower minCpuPerGpu",
+    WakeOn.SPEC,
 )
 MEMBERS_HELD = Reason(
     "MembersHeldBack",
@@ -398,7 +448,30 @@ GROUP_INCOMPLETE = Reason(
 NODE_OWNED = Reason(
     "NodeOwned", QueueName, "node(s) belonged to queue {queue}", "name that queue, or add nodes", WakeOn.NODES
 )
-NO_GANG = Reason("GroupMissing", Group, "{group} does not exist", "create it", WakeOn.MEMBERS)
+NODE_CONTESTED = Reason(
+    "NodeContested",
+    Contested,
+    "the selectors of {first} and {second} both match it, so it belongs to {owner}",
+    "narrow one of the selectors",
+    WakeOn.NODES,
+)
+CANNOT_TAKE_BACK = Reason(
+    "CannotTakeBack",
+    Field,
+    "{field}: what is lent to others cannot be taken back from them",
+    "let it preempt, or lend nothing",
+    WakeOn.SPEC,
+)
+NO_EFFECT = Reason("NoEffect", Field, "{field} has no effect", "leave it out", WakeOn.SPEC)
+NOT_LENT = Reason(
+    "NothingLent",
+    QueueName,
+    "node(s) of queue {queue} had nothing to lend",
+    "wait until its own tasks are served and room is left, or add nodes",
+    WakeOn.ROOM,
+    WakeOn.QUEUE,
+)
+NO_GANG = Reason("GroupMissing", Group, "{group} does not exist{advice}", "create it", WakeOn.MEMBERS)
 GROUP_AWAITED = Reason(
     "GroupAwaited", Group, "{group} has not been made yet", "see whether podium's controllers run", WakeOn.MEMBERS
 )

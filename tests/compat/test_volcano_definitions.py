@@ -200,7 +200,8 @@ def test_a_group_as_kubectl_shows_it(volcano: Server, ns: str) -> None:
     volcano.kubectl("apply", "-n", ns, "-f", "-", input=group("g", minMember=3))
     patch = '{"status": {"phase": "Running", "running": 3}}'
     volcano.kubectl("patch", "pg", "g", "-n", ns, "--type=merge", "-p", patch)
-    head, row = volcano.kubectl("get", "podgroups", "-n", ns, "-o", "wide").lines
+    kind = "podgroups.scheduling.volcano.sh"  # others have the kind as well
+    head, row = volcano.kubectl("get", kind, "-n", ns, "-o", "wide").lines
     assert head.split() == ["NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE", "QUEUE"]
     cells = row.split()
     assert (cells[:4], cells[-1]) == (["g", "Running", "3", "3"], "default")

@@ -268,3 +268,14 @@ def test_every_kind_of_difference_is_found() -> None:
     found, accounts = afresh()
     accounts.namespaces["empty"] = {0: 0}  # nothing is nothing
     assert found.cluster.recount_accounts() == 0
+
+
+@pytest.mark.parametrize("waits", [PENDING, RESERVED])
+def test_a_gang_that_is_bound_in_part_is_split_whether_the_others_hold_places_or_not(waits: State) -> None:
+    found = world()
+    found.gang("g", minimum=2)
+    put(found, "t", [RUNNING, waits])
+    found.gang("whole", minimum=1)
+    put(found, "w", [RUNNING], gang="whole")
+    found.cluster.settle()
+    assert list(found.cluster.accounts.split) == ["ns/g"]

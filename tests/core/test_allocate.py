@@ -158,9 +158,9 @@ def test_a_strict_gang_gives_everything_back_and_another_one_keeps_it(cast: Cast
     cast.run(PLAIN)
     assert cast.reserved == cast.holds == {"keeps-0": "a", "keeps-1": "b"}
     assert "2" in cast.refusal("keeps")
-    cast.of("late", 1, priority=9)
+    cast.of("late", 1, priority=3)
     cast.run(PLAIN)
-    assert cast.placed == {}, "what is reserved is nobody else's"
+    assert cast.placed == {}, "what is reserved is not for those behind it"
     cast.room("c")
     cast.cluster.remove_gang("ns/late")
     cast.cluster.remove_task("ns/late-0")

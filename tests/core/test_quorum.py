@@ -200,17 +200,28 @@ def test_partners_that_are_not_there_or_have_not_enough() -> None:
     assert quorum.unsatisfied_partners(one, world.cluster.gangs.get, quorum.PROMISED) == ["ns/gone"]
 
 
-def test_a_component_is_everybody_within_reach_once() -> None:
+def test_components_are_everybody_within_reach_whoever_names_whom() -> None:
     world = World()
-    one = gang(name="one", world=world, together=("ns/two", "ns/gone"))
-    two = gang(name="two", world=world, together=("ns/one", "ns/three"))
-    three = gang(name="three", world=world)
-    alone = gang(name="alone", world=world)
-    find = world.cluster.gangs.get
-    assert quorum.component(one, find) == [one, two, three]
-    assert quorum.component(two, find) == [two, one, three]
-    assert quorum.component(three, find) == [three]
-    assert quorum.component(alone, find) == [alone]
+    gang(name="one", world=world, together=("ns/two", "ns/gone"))
+    gang(name="two", world=world, together=("ns/one", "ns/three"))
+    gang(name="three", world=world)
+    gang(name="other", world=world, together=("ns/other",))
+    gang(name="alone", world=world)
+    tied = [each for each in world.cluster.gangs.values() if each.together]
+    found = [{each.name for each in group} for group in quorum.components(tied, world.cluster.gangs.get)]
+    assert found == [{"one", "two", "three"}, {"other"}]
+
+
+def test_the_order_of_groups() -> None:
+    world = World()
+    late = gang(name="late", world=world, created=9.0, priority=5)
+    early = gang(name="early", world=world, created=1.0, priority=5)
+    first = gang(name="first", world=world, created=9.0, priority=5, sub_priority=1)
+    higher = gang(name="higher", world=world, created=10.0, priority=6)
+    twin = gang(name="a-twin", world=world, created=9.0, priority=5)
+    ranked = sorted([late, early, first, higher, twin], key=lambda each: quorum.order_of([each]))
+    assert ranked == [higher, first, early, twin, late]
+    assert quorum.order_of([late, higher]) < quorum.order_of([first]), "a group goes by the best of its gangs"
 
 
 # --- bound in part -----------------------------------------------------------------------------------------------

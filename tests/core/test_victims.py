@@ -514,3 +514,38 @@ def test_a_dry_run_by_sums_counts_what_is_free_and_what_the_task_takes() -> None
     assert world.run(dry_run()).evicted == {"v-0", "v-1"}
     world.task("t", cpu=5000, gang_priority=10)
     assert world.run(dry_run()).evicted == set()
+
+
+# --- gangs that go as one ----------------------------------------------------------------------------------------
+
+
+def elastic_as_one(*, as_one: bool) -> World:
+    """A gang with one member more than it needs, and somebody of higher priority who needs one place."""
+    world = World()
+    for name in "abc":
+        world.node(name, cpu=1000)
+    gang = world.gang("low", minimum=2, as_one=as_one)
+    for index, node in enumerate("abc"):
+        world.task(f"low-{index}", at=node, gang=gang)
+    world.task("t", gang_priority=10)
+    return world
+
+
+def test_of_a_gang_that_goes_as_one_all_members_go() -> None:
+    assert elastic_as_one(as_one=False).run(gangpreempt()).evicted == {"low-2"}
+    world = elastic_as_one(as_one=True)
+    assert world.run(gangpreempt()).evicted == {"low-0", "low-1", "low-2"}
+    assert len(world.promised) == 1
+
+
+def test_where_gangs_are_not_taken_whole_one_that_goes_as_one_stays() -> None:
+    assert elastic_as_one(as_one=True).run(gangpreempt(allowWholeBundle=False)).evicted == set()
+    single = profile(["priority"], ["predicates", "nodeorder"], actions="preempt")
+    assert len(elastic_as_one(as_one=False).run(single).evicted) == 1
+    assert elastic_as_one(as_one=True).run(single).evicted == set()
+
+
+def test_a_gang_that_goes_as_one_stays_when_one_member_may_not_go() -> None:
+    world = elastic_as_one(as_one=True)
+    world.task("low-1", at="b", gang="ns/low", preemptable=False)
+    assert world.run(gangpreempt()).evicted == set()

@@ -318,15 +318,19 @@ def test_a_write_reads_no_queue_that_it_does_not_concern(server: Server, monkeyp
     original = Record.document
     monkeypatch.setattr(Record, "document", counted)
     costs = []
-    for size in (20, 40):
-        read[0] = 0
+    for size in (10, 40):
         for number in range(size):
+            server.create(QUEUES, queue(f"there-{size}-{number}", weight=1, parent="root"))
+        server.create(QUEUES, queue("warm", weight=1))
+        read[0] = 0
+        for number in range(5):
             name = f"q{size}-{number}"
             server.create(QUEUES, queue(name, weight=1))
             server.ok("PUT", QUEUES.path("", name), changed(server, name, parent="root"))
             server.ok("DELETE", QUEUES.path("", name))
+        server.ok("DELETE", QUEUES.path("", "warm"))
         costs.append(read[0])
-    assert costs[1] <= 2.2 * costs[0]
+    assert costs[1] <= 1.2 * costs[0], "the more queues there are, the more are read"
 
 
 def test_who_is_below_follows_every_write(server: Server) -> None:

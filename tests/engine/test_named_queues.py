@@ -11,7 +11,7 @@ from podium.core.model.facts import TaskFacts
 from podium.dialects import DIALECTS
 from podium.dialects.dialect import Dialect
 from podium.dialects.kubernetes.membership import Marks, QueueMark
-from podium.dialects.upstream.dialect import PODGROUPS as KUBERNETES_GROUPS
+from podium.dialects.upstream.types import PODGROUPS as KUBERNETES_GROUPS
 from podium.dialects.volcano.names import QUEUE_NAME, QUEUES
 from podium.engine.named_queues import NamedQueues
 from podium.engine.world import World
@@ -140,6 +140,7 @@ def test_queues_know_their_dialect() -> None:
     queues = stage().world.cluster.queues
     assert {queue.name: queue.dialect for queue in queues.values()} == {
         "none": "",
+        "Default": "aibee",
         "default": "volcano",
         "limited": "volcano",
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from podium.core.model import quorum
 from podium.core.model.decisions import Bind, Decision, Refuse
 from podium.core.model.model import Gang, State
 from podium.engine.recovery import (
@@ -15,7 +16,7 @@ from podium.engine.recovery import (
     bound_at,
     is_half_bound,
     is_partially_bound,
-    partially_bound_group,
+    is_torn,
     read_plan,
     would_come_again,
     write_plan,
@@ -101,7 +102,12 @@ class Cast:
         return is_partially_bound(gang, self.plans)
 
     def group(self, gang: Gang) -> list[str]:
-        return [each.name for each in partially_bound_group(gang, self.plans, self.world.cluster.gangs.get)]
+        """The gangs that are torn with one, itself first."""
+        find = self.world.cluster.gangs.get
+        tied = [each for each in self.world.cluster.gangs.values() if each.together]
+        groups = [group for group in quorum.components(tied, find) if gang in group]
+        torn = [group for group in groups if is_torn(group, self.plans, find)]
+        return sorted((each.name for group in torn for each in group), key=lambda name: name != gang.name)
 
 
 @pytest.fixture
@@ -211,11 +217,11 @@ def test_time_runs_from_the_first_refusal_until_a_member_is_bound(cast: Cast) ->
     assert found
     assert list(found.gangs) == ["ns/g"]
     assert judged(found, cast) == {}
-    found.heard([Refuse("ns/g", NO)], 5.0)
-    found.heard([Refuse("ns/g", NO)], 9.0)
+    found.decided([Refuse("ns/g", NO)], 5.0)
+    found.decided([Refuse("ns/g", NO)], 9.0)
     assert judged(found, cast) == {"g": 5.0 + PATIENCE}
     # A bind has been decided: it may come out well, and the time goes on if it does not.
-    found.heard([Bind("ns/g-1", "n", "ns/g", 1)], 10.0)
+    found.decided([Bind("ns/g-1", "n", "ns/g", 1)], 10.0)
     assert judged(found, cast) == {}
     found.refused("ns/g", NO, 11.0)
     assert judged(found, cast) == {"g": 5.0 + PATIENCE}
@@ -229,11 +235,11 @@ def test_others_are_not_listened_to(cast: Cast) -> None:
     cast.gang("g", RUNNING, PENDING)
     cast.gang("whole", RUNNING, RUNNING, PENDING)
     found = recovery(cast)
-    found.heard([Refuse("ns/whole", NO)], 5.0)
+    found.decided([Refuse("ns/whole", NO)], 5.0)
     assert judged(found, cast) == {}
     nothing = Recovery(cast.plans)
     assert not nothing
-    nothing.heard([Refuse("ns/g", NO)], 5.0)
+    nothing.decided([Refuse("ns/g", NO)], 5.0)
     nothing.look(cast.world.cluster.accounts.split, {}, cast.world.cluster.gangs.get)
     assert judged(nothing, cast) == {}
 
@@ -262,8 +268,8 @@ def test_a_refusal_of_one_gang_is_one_of_its_group(cast: Cast) -> None:
     cast.gang("two", PENDING, PENDING, together=("ns/one",))
     found = recovery(cast)
     assert list(found.gangs) == ["ns/one", "ns/two"]
-    found.heard([Refuse("ns/two", NO)], 5.0)
-    found.heard([Refuse("ns/one", NO)], 3.0)
+    found.decided([Refuse("ns/two", NO)], 5.0)
+    found.decided([Refuse("ns/one", NO)], 3.0)
     assert judged(found, cast) == {"one": 3.0 + PATIENCE, "two": 3.0 + PATIENCE}
 
 

@@ -183,7 +183,7 @@ def test_a_plugin_that_fails_takes_nothing_away(stage: Stage) -> None:
     recovery = Recovery(stage.world.plans)
     recovery.look(stage.world.cluster.accounts.split, {}, stage.world.cluster.gangs.get)
     (id,) = recovery.gangs
-    recovery.heard([Refuse(id, refuse(FAILED, who="plugin x", error="bug"))], 0.0)
+    recovery.decided([Refuse(id, refuse(FAILED, who="plugin x", error="bug"))], 0.0)
     assert not list(recovery.judge(stage.world.cluster.gangs))
-    recovery.heard([Refuse(id, refuse(NO_NODES))], 0.0)
+    recovery.decided([Refuse(id, refuse(NO_NODES))], 0.0)
     assert [gang.id for gang, _ in recovery.judge(stage.world.cluster.gangs)] == [id]

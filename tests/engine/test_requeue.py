@@ -52,7 +52,7 @@ class Waiting:
         self.look(0.0)
         for id, refusal in refusals.items():
             if refusal is not None:
-                self.requeue.heard([Refuse(id, refusal)])
+                self.requeue.decided([Refuse(id, refusal)])
         self.requeue.ended(self.gangs)
 
     @property
@@ -123,24 +123,24 @@ def test_a_gang_for_which_the_cluster_is_too_small_waits_for_nodes() -> None:
 
 def test_a_gang_that_is_refused_twice_in_a_turn_waits_for_either() -> None:
     waiting = Waiting(a=placeless(MISMATCH))
-    waiting.requeue.heard([Refuse("a", FULL)])
+    waiting.requeue.decided([Refuse("a", FULL)])
     waiting.requeue.cluster_events.add(ClusterEvents(room=True))
     assert waiting.look(1.0) == {"a"}
-    waiting.requeue.heard([Refuse("a", placeless(MISMATCH))])
+    waiting.requeue.decided([Refuse("a", placeless(MISMATCH))])
     waiting.requeue.cluster_events.add(ClusterEvents(room=True))
     assert waiting.look(2.0) == set()
 
 
 def test_what_was_bound_does_not_help_who_needs_another_node() -> None:
     waiting = Waiting(a=placeless(MISMATCH), b=FULL)
-    waiting.requeue.heard([Bind("t", "n", "other", 1)])
+    waiting.requeue.decided([Bind("t", "n", "other", 1)])
     assert waiting.look(1.0) == {"b"}
     assert waiting.look(1.0 + FLUSH) == {"a", "b"}
 
 
 def test_what_is_bound_may_be_a_victim_later() -> None:
     waiting = Waiting(a=FULL)
-    waiting.requeue.heard([Bind("t", "n", "other", 1)])
+    waiting.requeue.decided([Bind("t", "n", "other", 1)])
     assert waiting.look(0.5) is None
     assert waiting.look(1.0) == {"a"}
 
@@ -168,7 +168,7 @@ def test_a_gang_that_was_promised_places_is_there_to_defend_them() -> None:
 
 def test_a_gang_that_was_let_in_is_asked_again() -> None:
     waiting = Waiting(a=None)
-    waiting.requeue.heard([GangPhase("a", Phase.INQUEUE)])
+    waiting.requeue.decided([GangPhase("a", Phase.INQUEUE)])
     waiting.requeue.ended(["a"])
     assert waiting.look(PACE) == {"a"}
     waiting.requeue.ended(["a"])

@@ -9,7 +9,13 @@ import pytest
 from podium.core.model.decisions import Failure, Refuse
 from podium.dialects import DIALECTS
 from podium.dialects.volcano.names import PODGROUPS
-from podium.engine.status_writer import REPEAT_SECONDS, WORDS_A_SECOND, YIELDING, NullStatusWriter, StatusWriter
+from podium.engine.status_writer import (
+    REPEAT_SECONDS,
+    WHILE_BINDING,
+    WRITES_A_SECOND,
+    NullStatusWriter,
+    StatusWriter,
+)
 from podium.engine.world import World
 from podium.kube.changes import Change, Create, Patch
 from podium.kube.resources import NODES, PODS
@@ -28,7 +34,7 @@ def status_writer(*names: str) -> StatusWriter:
     found = StatusWriter(World(DIALECTS))
     found.take(NOW)
     for name in names:
-        found._say(patch(name))
+        found._put(patch(name))
     return found
 
 
@@ -40,50 +46,50 @@ def names(changes: list[Change]) -> list[str]:
 
 
 def test_a_second_has_so_many_words_and_no_more() -> None:
-    many = 3 * int(WORDS_A_SECOND)
+    many = 3 * int(WRITES_A_SECOND)
     found = status_writer(*(f"p{index}" for index in range(many)))
-    assert len(found.take(NOW)) == WORDS_A_SECOND
+    assert len(found.take(NOW)) == WRITES_A_SECOND
     assert found.take(NOW) == []
-    assert found.waiting == many - WORDS_A_SECOND
-    assert len(found.take(NOW + 0.5)) == WORDS_A_SECOND / 2
+    assert found.waiting == many - WRITES_A_SECOND
+    assert len(found.take(NOW + 0.5)) == WRITES_A_SECOND / 2
     # What was not used is not kept for longer than a second.
-    assert len(found.take(NOW + 100)) == WORDS_A_SECOND
+    assert len(found.take(NOW + 100)) == WRITES_A_SECOND
 
 
 def test_while_binds_are_under_way_there_are_fewer() -> None:
-    found = status_writer(*(f"p{index}" for index in range(3 * int(WORDS_A_SECOND))))
-    assert len(found.take(NOW, binding=True)) == int(WORDS_A_SECOND * YIELDING)
+    found = status_writer(*(f"p{index}" for index in range(3 * int(WRITES_A_SECOND))))
+    assert len(found.take(NOW, binding=True)) == int(WRITES_A_SECOND * WHILE_BINDING)
 
 
 def test_when_the_next_word_is_due() -> None:
     found = status_writer()
     assert found.next_wake(NOW) is None
-    for index in range(2 * int(WORDS_A_SECOND)):
-        found._say(patch(f"p{index}"))
+    for index in range(2 * int(WRITES_A_SECOND)):
+        found._put(patch(f"p{index}"))
     assert found.next_wake(NOW) == NOW
     found.take(NOW)
     wake = found.next_wake(NOW)
     assert wake is not None
-    assert wake == pytest.approx(NOW + 1 / WORDS_A_SECOND)
+    assert wake == pytest.approx(NOW + 1 / WRITES_A_SECOND)
     assert len(found.take(wake)) == 1
 
 
 def test_what_others_wait_for_goes_at_once_and_beyond_the_budget() -> None:
-    found = status_writer(*(f"p{index}" for index in range(3 * int(WORDS_A_SECOND))))
+    found = status_writer(*(f"p{index}" for index in range(3 * int(WRITES_A_SECOND))))
     found.take(NOW)
-    found._say(patch("urgent"), at_once=True)
+    found._put(patch("urgent"), urgent=True)
     assert found.next_wake(NOW) == NOW
     assert names(found.take(NOW)) == ["urgent"]
 
 
 def test_of_one_object_the_last_word_counts_and_one_is_under_way_at_a_time() -> None:
     found = status_writer()
-    found._say(patch("p", "old"))
-    found._say(patch("p", "new"))
+    found._put(patch("p", "old"))
+    found._put(patch("p", "new"))
     (first,) = found.take(NOW)
     assert first == patch("p", "new")
-    found._say(patch("p", "newest"))
-    found._say(patch("q"))
+    found._put(patch("p", "newest"))
+    found._put(patch("q"))
     assert names(found.take(NOW + 1)) == ["q"]
     found.answered(first, lost=False)
     assert found.take(NOW + 2) == [patch("p", "newest")]
@@ -94,10 +100,10 @@ def test_a_word_that_was_lost_is_said_again_unless_there_is_a_newer_one() -> Non
     (first,) = found.take(NOW)
     found.answered(first, lost=True)
     assert found.take(NOW + 1) == [first]
-    found._say(patch("p", "newer"))
+    found._put(patch("p", "newer"))
     found.answered(first, lost=True)
     assert found.take(NOW + 2) == [patch("p", "newer")]
-    found._say(patch("p", "urgent"), at_once=True)
+    found._put(patch("p", "urgent"), urgent=True)
     found.answered(patch("p", "newer"), lost=True)  # another object of the same content: not the one under way
     assert found.take(NOW + 3) == []
 
@@ -111,10 +117,10 @@ def test_a_plugin_that_fails_in_every_turn_is_logged_once_in_a_while(
 ) -> None:
     found = kind(World(DIALECTS))
     for now in (NOW, NOW + 1, NOW + REPEAT_SECONDS - 1):
-        found.heard([Failure("plugin x", "bug", "trace")], now)
-    found.heard([Failure("plugin y", "bug", "trace")], NOW)
+        found.decided([Failure("plugin x", "bug", "trace")], now)
+    found.decided([Failure("plugin y", "bug", "trace")], NOW)
     assert len(caplog.records) == 2
-    found.heard([Failure("plugin x", "bug", "trace")], NOW + REPEAT_SECONDS)
+    found.decided([Failure("plugin x", "bug", "trace")], NOW + REPEAT_SECONDS)
     assert len(caplog.records) == 3
     assert "plugin x failed: bug\ntrace" in caplog.records[0].getMessage()
 
@@ -126,7 +132,7 @@ def test_silence_says_nothing_and_keeps_nothing() -> None:
     world.blame(NODES, node, refuse(NO_NODES))
     found.bad_objects((), NOW)
     assert list(world.take_faults()) == []
-    found.heard([Refuse("ns/g", refuse(NO_NODES))], NOW)
+    found.decided([Refuse("ns/g", refuse(NO_NODES))], NOW)
     found.turn_ended(NOW)
     found.progress(NOW)
     assert found.take(NOW) == []

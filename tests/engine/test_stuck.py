@@ -46,7 +46,7 @@ class Scene(Stage):
     def restart(self) -> None:
         super().restart()
         status_writer = self.scheduler._status_writer
-        heard = status_writer.heard
+        decided = status_writer.decided
 
         def listen(decisions: Iterable[Decision], now: float) -> None:
             decisions = list(decisions)
@@ -54,9 +54,9 @@ class Scene(Stage):
                 if isinstance(each, Refuse):
                     gang = self.world.cluster.gangs[each.gang]
                     self.refusals[gang.name] = each.refusal
-            heard(decisions, now)
+            decided(decisions, now)
 
-        status_writer.heard = listen  # type: ignore[method-assign]
+        status_writer.decided = listen  # type: ignore[method-assign]
 
     def machine_named(self, name: str, *, gpus: int = 8, ready: bool = True, **more: Any) -> None:
         room = {"cpu": "64", "memory": "256Gi", "pods": "110", **({GPU: str(gpus)} if gpus else {})}

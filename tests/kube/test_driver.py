@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -15,6 +16,7 @@ from podium.embedded.log import MemoryLog
 from podium.embedded.nodes.kubelets import simulated_kubelets
 from podium.embedded.nodes.shapes import Shape, node_document
 from podium.errors import ApiError, TransportError
+from podium.kube import driver as driver_module
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Delete
 from podium.kube.client import Client
@@ -343,3 +345,72 @@ async def test_what_a_delete_is_answered_with(cluster: Cluster) -> None:
     async with cluster.driven(Deleting([Remover()])) as driver:
         await driver.idle()
     assert sorted(answers) == [("x-gone", ""), ("x-held", "x-held")]
+
+
+class Laborious:
+    """A machine whose work takes its time, by a clock that only it moves."""
+
+    def __init__(self, ticks: list[int]) -> None:
+        self.resources = {CONFIGMAPS}
+        self.seconds = 0.0
+        self.seen: collections.Counter[int] = collections.Counter()  # objects by turn of the event loop
+        self.budgets: list[int] = []
+        self._ticks = ticks
+        self._busy = 40
+
+    def perf_counter(self) -> float:
+        return self.seconds
+
+    def serve(self, resource: Resource) -> None: ...
+
+    def withdraw(self, resource: Resource) -> None: ...
+
+    def synced(self, resource: Resource) -> None: ...
+
+    def observe(self, resource: Resource, obj: Object) -> None:
+        self.seconds += 0.015
+        self.seen[self._ticks[0]] += 1
+
+    def forget(self, resource: Resource, obj: Object) -> None: ...
+
+    def run(self, now: float, budget: int) -> list[Ticket]:
+        self.seconds += 0.004 * budget
+        self.budgets.append(budget)
+        self._busy -= 1
+        return []
+
+    def done(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None: ...
+
+    def next_wake(self, now: float) -> float | None:
+        return now if self._busy > 0 else None
+
+
+async def test_slow_work_goes_in_portions_that_are_short_by_the_clock(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        await cluster.client.create(CONFIGMAPS, "default", config_map(f"c{number}"))
+    ticks = [0]
+
+    async def count() -> None:
+        while True:
+            ticks[0] += 1
+            await asyncio.sleep(0)
+
+    machine = Laborious(ticks)
+    monkeypatch.setattr(driver_module, "time", machine)
+    counting = asyncio.create_task(count())
+    try:
+        async with cluster.driven(machine) as driver:
+            await until_seen(machine, driver)
+    finally:
+        counting.cancel()
+    assert max(machine.seen.values()) == 2, "the second object ends the portion of 20 ms"
+    assert machine.budgets[0] == 20, "it begins with much at a time"
+    assert max(machine.budgets[5:]) <= 10, "and then looks at what 20 ms are enough for, or once at twice that"
+
+
+async def until_seen(machine: Laborious, driver: Driver) -> None:
+    async with asyncio.timeout(10.0):
+        while machine.seen.total() < 30 or len(machine.budgets) < 40:  # noqa: ASYNC110 - it happens in the driver
+            await asyncio.sleep(0.01)

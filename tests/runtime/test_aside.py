@@ -17,7 +17,7 @@ from podium.kube.kubeconfig import resolve
 from podium.kube.lease import Terms
 from podium.kube.resources import LEASES
 from podium.runtime.aside import Aside, Pulse
-from podium.runtime.endpoints import Address
+from podium.runtime.listener import Address
 from podium.runtime.metrics import Metrics
 from podium.runtime.process import ElectionSettings, Process, Window
 from tests.up import podium_up

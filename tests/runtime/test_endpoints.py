@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
-import logging
 import socket
 
 import pytest
 
 from podium.errors import UsageError
-from podium.runtime.endpoints import Address, Answers, Endpoints
+from podium.runtime.endpoints import Answers, Endpoints
+from podium.runtime.listener import Address
+from podium.runtime.metrics_access import Refused
 
 
 class State:
@@ -85,11 +86,42 @@ async def test_a_taken_port_is_a_sentence() -> None:
                 pass
 
 
-async def test_nobody_listens_elsewhere(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    async with Endpoints(Address.read("0.0.0.0:0", "--listen-address"), Answers(State().unready)) as opened:
+async def test_without_an_address_nobody_from_elsewhere_can_ask() -> None:
+    async with Endpoints(Address.read(":0", "--listen-address"), Answers(State().unready)) as opened:
         assert opened.url.startswith("http://127.0.0.1:")
-    assert "on 127.0.0.1, not on 0.0.0.0" in caplog.text
+
+
+async def test_the_address_that_was_asked_for() -> None:
+    async with Endpoints(Address.read("127.0.0.2:0", "--listen-address"), Answers(State().unready)) as opened:
+        assert opened.url.startswith("http://127.0.0.2:")
+
+
+@pytest.mark.parametrize(
+    ("host", "local"), [("127.0.0.1", True), ("::1", True), ("0.0.0.0", False), ("10.0.0.1", False)]
+)
+def test_who_can_ask_there(host: str, local: bool) -> None:
+    assert Address(1, host).is_local is local
+
+
+async def test_metrics_are_for_whom_the_server_allows() -> None:
+    shown: list[str] = []
+
+    async def access(token: str) -> Refused | None:
+        shown.append(token)
+        return None if token == "good" else Refused(403, "system:anonymous may not")
+
+    def talk(port: int, token: str, path: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        return connection.getresponse().status
+
+    state = State()
+    async with Endpoints(Address(0), Answers(state.unready, state.metrics, access=access)) as opened:
+        port = port_of(opened)
+        assert await asyncio.to_thread(talk, port, "good", "/metrics") == 200
+        assert await asyncio.to_thread(talk, port, "", "/metrics") == 403
+        assert await asyncio.to_thread(talk, port, "", "/readyz") == 200
+    assert shown == ["good", ""]
 
 
 @pytest.mark.parametrize(
@@ -99,13 +131,16 @@ async def test_nobody_listens_elsewhere(caplog: pytest.LogCaptureFixture) -> Non
         ("127.0.0.1:0", Address(0)),
         ("localhost:9", Address(9)),
         ("10.0.0.1:9", Address(9, "10.0.0.1")),
+        ("0.0.0.0:9", Address(9, "0.0.0.0")),
+        ("[fd00::1]:9", Address(9, "fd00::1")),
+        ("fd00::1:9", Address(9, "fd00::1")),
     ],
 )
 def test_addresses(text: str, address: Address) -> None:
     assert Address.read(text, "--listen-address") == address
 
 
-@pytest.mark.parametrize("text", ["", "8080", ":", ":x", ":70000", "host:"])
+@pytest.mark.parametrize("text", ["", "8080", ":", ":x", ":70000", "host:", "host:80", "[::1:80:x"])
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(UsageError, match="--healthz-address wants"):
         Address.read(text, "--healthz-address")

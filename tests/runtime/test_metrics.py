@@ -92,7 +92,7 @@ async def test_queues_stand_as_they_should(samples: Samples) -> None:
 
 
 async def test_the_page_lists_every_metric_and_no_other(samples: Samples) -> None:
-    documented = set(re.findall(r"`((?:volcano|podium)_[a-z0-9_]+)`", PAGE.read_text()))
+    documented = set(re.findall(r"`((?:volcano|podium|scheduler)_[a-z0-9_]+)`", PAGE.read_text()))
     reported = {
         re.sub(r"_(bucket|count|sum)$", "", name) if name in histograms(samples) else name for name in samples
     }
@@ -101,6 +101,8 @@ async def test_the_page_lists_every_metric_and_no_other(samples: Samples) -> Non
         "podium_config_refused_info",
         "podium_leading",
         "podium_bind_failures_total",
+        "podium_foreign_binds_total",
+        "scheduler_pool_queue_pods",
     }
     assert reported - documented == set()
     assert documented - reported - silent == set()

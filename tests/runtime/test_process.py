@@ -22,6 +22,7 @@ from podium.kube.resources import EVENTS, LEASES
 from podium.kube.transport import Request, Response, Transport
 from podium.runtime.controlling import PART as CONTROLLERS
 from podium.runtime.controlling import ControllersPart
+from podium.runtime.dumping import Dumps
 from podium.runtime.metrics import Metrics
 from podium.runtime.process import ElectionSettings, Process
 from podium.runtime.reloading import Configuration
@@ -57,7 +58,7 @@ class Running:
 
     def with_scheduler(
         self, configuration: Configuration | None = None, queue: str = "default", **more: Any
-    ) -> None:
+    ) -> SchedulerPart:
         configuration = self.metrics.configuration = configuration or Configuration()
         part = SchedulerPart(
             self._transport,
@@ -68,6 +69,7 @@ class Running:
             **more,
         )
         self.process.add(SCHEDULER, part.run)
+        return part
 
     def with_controllers(self) -> None:
         lease = self.process.lease(CONTROLLERS, "podium-controllers")
@@ -360,3 +362,24 @@ async def test_a_command_closes_a_queue(cluster: Cluster, caplog: pytest.LogCapt
 
         await until(closing)
         assert await cluster.client.list(COMMANDS) == []
+
+
+async def test_a_dump_of_the_model(cluster: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    running = Running(cluster.transport)
+    part = running.with_scheduler()
+    dumps = Dumps(lambda: part.running, tmp_path)
+    assert await dumps.write() is None
+    assert "this process does not lead" in caplog.text
+    await cluster.group("g", 2)
+    await cluster.pod("a", **{"scheduling.k8s.io/group-name": "g"})
+    async with running.going():
+        await until(running.ready)
+        path = await dumps.write()
+    assert path is not None
+    assert path.stat().st_mode & 0o777 == 0o600
+    found = msgspec.json.decode(path.read_bytes())
+    assert [node["name"] for node in found["nodes"]] == ["node-0"]
+    assert found["nodes"][0]["allocatable"]["cpu"] > 0
+    (gang,) = (each for each in found["gangs"] if each["id"].endswith("/g"))
+    assert gang["minimum"] == 2
+    assert [(task["name"], task["state"]) for task in gang["tasks"]] == [("default/a", "PENDING")]

@@ -24,7 +24,7 @@ from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
 from podium.kube.observed import Observed
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, PODS, Resource
-from podium.runtime.endpoints import Address
+from podium.runtime.listener import Address
 from podium.runtime.webhook import MUTATINGWEBHOOKS, VALIDATINGWEBHOOKS, Webhook, configurations
 from tests.controlplane.fixtures import ensure_real
 from tests.controlplane.server import ControlPlane

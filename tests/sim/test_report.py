@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -128,6 +129,17 @@ def test_plots_are_files_of_their_own(compared: Path) -> None:
         "nodes-2",
     }
     assert names == {f"{stem}.{form}" for stem in stems for form in ("svg", "png")}
+
+
+def test_without_pillow_plots_are_written_as_svg(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "podium.sim.drawing.png", None)
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    arguments = ["sim", "run", "--trace", "muri", "--pods", str(tmp_path / "jobs.csv"), "--nodes", "2"]
+    assert podium([*arguments, "--plots", str(tmp_path / "plots")]) == 0
+    assert {file.suffix for file in (tmp_path / "plots").iterdir()} == {".svg"}
+    assert "for PNG as well, install Pillow" in capsys.readouterr().err
 
 
 def test_a_page_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -149,7 +149,7 @@ def test_weights_of_queues() -> None:
         queues = (QueueShape("red", red), QueueShape("blue", blue))
         volcano = default_profiles()["volcano"]
         result = play(Snapshot(NOW, objects), WhatIf(volcano, queues=queues, assume_seconds=100.0))
-        return {each.name: each.wait_seconds.mean for each in result.figures.queues}
+        return {each.name: each.wait_seconds.mean or 0.0 for each in result.figures.queues}
 
     assert waits(3, 1)["red"] < waits(1, 3)["red"]
     assert waits(3, 1)["blue"] > waits(1, 3)["blue"]

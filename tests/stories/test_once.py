@@ -66,7 +66,8 @@ async def test_one_turn_and_its_results(plane: ControlPlane, tmp_path: Path) -> 
             await make(cluster, "large", 40)
             done = await asyncio.to_thread(once, plane, "--config", str(file))
             assert done.returncode == 0, done.stderr
-            assert done.stderr == ""
+            lines = done.stderr.splitlines()  # only Volcano's kinds are installed
+            assert [line for line in lines if "the server does not have this kind" not in line] == []
             await look(cluster)
             await cluster.clear()
         queues = {queue["metadata"]["name"] for queue in await cluster.client.list(QUEUES)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterable, Iterator
 
 from podium.core.actions.quota_gates import lift_gates
 from podium.core.cluster.cluster import Cluster
@@ -12,14 +12,15 @@ from podium.core.profiles.profile import Profile
 
 
 def cycle(
-    cluster: Cluster, profile: Profile, now: float, *, name: str | None = None, backing_off: Container[str] = ()
+    cluster: Cluster, profile: Profile, now: float, *, name: str | None = None, asked: Iterable[str] | None = None
 ) -> Iterator[list[Decision]]:
     """What a profile decides now, gang by gang.
 
     The model keeps the tentative state: placed tasks hold their room.  Whoever takes the steps may pause between
     two of them, and carry out what has been decided by then; facts must wait until the last step has been taken.
 
-    `name` is the profile's: it decides on the gangs that ask for it.  Gangs in `backing_off` are left alone.
+    `name` is the profile's: it decides on the gangs that ask for it.  With `asked` it looks at
+    these gangs alone.
     """
     # 1. Plugins take in what they need: shares, limits, the order of things.
     session = Session(
@@ -29,7 +30,7 @@ def cycle(
         profile.arguments,
         profile.actions,
         profile=name,
-        backing_off=backing_off,
+        asked=asked,
     )
     # 2. Each action decides on what the ones before it have left.
     for action in profile.actions:

@@ -5,12 +5,18 @@ Everything that podium does for a dialect it finds in its record (`dialect.Diale
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
+from podium.core.framework.arguments import Argument, Arguments
 from podium.core.profiles.own_profiles import OWN_PROFILES
+from podium.core.profiles.profile import Profile
+from podium.dialects.aibee.dialect import aibee
+from podium.dialects.arranger.dialect import arranger
 from podium.dialects.dialect import BuiltInProfile, Dialect, Setting
+from podium.dialects.koordinator.dialect import koordinator
 from podium.dialects.kubernetes.membership import Membership
+from podium.dialects.paddle.dialect import paddle
 from podium.dialects.upstream.dialect import upstream
 from podium.dialects.volcano.dialect import volcano
 from podium.dialects.workloads import Authoring
@@ -20,15 +26,24 @@ from podium.kube.wire import Pod
 REGISTERED: tuple[Callable[[Setting], Dialect], ...] = (
     upstream,
     volcano,
+    koordinator,
+    arranger,
+    aibee,
+    paddle,
 )
 
 
 def speaking(
-    default_queue: str = "", schedulers: Iterable[str] = (), *, with_controllers: bool = True
+    default_queue: str = "",
+    schedulers: Iterable[str] = (),
+    *,
+    with_controllers: bool = True,
+    profiles: Callable[[], Mapping[str, Profile]] = dict,
 ) -> tuple[Dialect, ...]:
     """All dialects, where the queue of pods that name none may have another name, and schedulers further ones.
 
-    A scheduler without controllers beside it does not wait for what these would make.
+    A scheduler without controllers beside it does not wait for what these would make.  `profiles` are those in
+    force, for what their options say.
     """
     spoken: list[Dialect] = []
 
@@ -36,8 +51,12 @@ def speaking(
         marks = (each.marks for each in spoken if each.marks is not None)
         return tuple(group for mark in marks for group in mark.memberships(pod) if not group.awaited)
 
+    def options(name: str, declared: tuple[Argument, ...]) -> Arguments:
+        profile = profiles().get(name)
+        return Arguments(profile.options if profile is not None else {}, declared)
+
     names = frozenset(built_in_profiles())
-    setting = Setting(default_queue, tuple(schedulers), with_controllers, names, named_groups)
+    setting = Setting(default_queue, tuple(schedulers), with_controllers, names, named_groups, options)
     spoken += (make(setting) for make in REGISTERED)
     return tuple(spoken)
 

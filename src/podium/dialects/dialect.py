@@ -5,9 +5,12 @@
     groups, queues          kinds that are read into gangs and queues, and the patches written from results
     hooks, objects          admission, and what must exist before anybody asks for anything
     controllers             what runs beside the scheduler
+    rights                  what it writes: the roles of a cluster's administrator are made from that
     profiles                the schedulers that are there without a file, under their names
     workloads, authoring    what its users write, for histories, traces and scenarios
-    progress, tour          how its jobs stand, for the commands, and which examples the demo runs
+    progress, tour, pages   how its jobs stand, for the commands; which examples the demo runs; pages for tools
+    progress, holding       how its jobs stand, and how they are held and released, for the commands
+    tour                    which examples the demo runs
 
 A dialect is made for a `Setting`, by a function that the registry (`dialects/__init__.py`) lists.  It leaves empty
 what it does not have.
@@ -16,7 +19,7 @@ what it does not have.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -26,11 +29,13 @@ from podium.core.model.facts import GangFacts
 from podium.core.model.model import Gang, Queue
 from podium.dialects.kubernetes.membership import Marks, Membership
 from podium.dialects.kubernetes.policies import Priorities
+from podium.dialects.queue_report import QueueReport
 from podium.dialects.workloads import Authoring, Workload
 from podium.kube.admission import Hook
-from podium.kube.changes import Patch
+from podium.kube.changes import Create, Patch
 from podium.kube.controller import Controller
 from podium.kube.resources import Resource
+from podium.kube.rights import Right, reading
 from podium.kube.wire import Node, Object, Pod
 from podium.reasons import Refusal
 from podium.schema.crd import Definition
@@ -43,7 +48,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     refusal: Refusal
     task: str = ""
-    repeated: bool = False  # it was told a short while ago, with other numbers
+    repeated: bool = False  # it was written a short while ago, with other numbers
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -54,6 +59,58 @@ class Slot(msgspec.Struct, frozen=True):
     pod: Pod  # the template
     role: str = ""
     node: str = ""  # the one that is reserved for it, as the API has it
+
+
+class Gathering(msgspec.Struct, frozen=True):
+    """What is known of a gang that its pods describe."""
+
+    namespace: str
+    name: str
+    group: Any = None  # its object, if there is one
+    speaker: Pod | None = None  # the oldest pod that says enough (see `GatheredKind.speaks`), else the oldest
+    expired: bool = False  # whether it has timed out, and nobody has taken that back
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """A gang as it was read; without facts it is not one yet, and `fault` says what its pods wait for."""
+
+    facts: GangFacts | None = None
+    fault: Refusal | None = None
+    # Values of its pod or its object that were read as if they were not there: the object, and what is wrong.
+    complaints: tuple[tuple[Any, Refusal], ...] = ()
+
+
+class GatheredKind(msgspec.Struct, frozen=True):
+    """Gangs that their pods describe, with or without an object.
+
+    Such a gang is there from its first pod, or with its object, to the last of them.  Where pods differ, one of
+    them speaks: with an object the oldest one, without one the oldest that says enough.
+    """
+
+    prefix: str  # of the ids in the core: `<prefix><namespace>/<name>`
+    read: Callable[[Gathering, Priorities], Reading]
+    speaks: Callable[[Pod], bool]  # whether a pod says enough by itself
+    expired: Callable[[Pod], bool]  # whether a pod shows that its gang has timed out
+    expire: Callable[[Pod], Patch]  # what is written on it then
+    was_satisfied: Callable[[Any], bool]  # whether an object remembers that enough pods were bound once
+    describes: Callable[[Any], bool]  # whether an object says something of its own, and was not made for its pods
+
+    def id(self, namespace: str, name: str) -> str:
+        return f"{self.prefix}{namespace}/{name}"
+
+
+class GangWish(msgspec.Struct, frozen=True):
+    """How a gang might be other than it is: what would help it, in the core's words."""
+
+    minimum: int | None = None
+    without: frozenset[str] = frozenset()  # gangs that it is not to wait for any longer, by id
+
+
+class Rewrite(msgspec.Struct, frozen=True):
+    """A write that makes a gang or a queue be read otherwise, and the writes by which controllers follow it."""
+
+    written: Patch
+    follows: tuple[Patch, ...] = ()
 
 
 class GroupKind(msgspec.Struct, frozen=True):
@@ -69,6 +126,17 @@ class GroupKind(msgspec.Struct, frozen=True):
     # and the nodes of its slots.
     slots: Callable[[Any], Sequence[Slot]] | None = None
     decided: Callable[[Any, Gang, Mapping[str, str]], Patch | None] | None = None
+    # Of kinds whose gangs their pods describe as well.
+    gathered: GatheredKind | None = None
+    # Of kinds whose gangs may go as one (`Gang.as_one`): what is written before its members are evicted.  The
+    # object, for whom, and the time.
+    disrupted: Callable[[Any, str, float], Patch | None] | None = None
+    # What a user would write to a whole object so that its gang is as wished; None if its API cannot say that.
+    rewrite: Callable[[Document, GangWish], Rewrite | None] | None = None
+
+
+# The id of the queue that a node belongs to ("" for none of the kind's), and what is wrong with that.
+NodeOwner = Callable[[Node], tuple[str, Refusal | None]]
 
 
 class QueueKind(msgspec.Struct, frozen=True):
@@ -77,9 +145,14 @@ class QueueKind(msgspec.Struct, frozen=True):
     resource: Resource
     id: Callable[[str], str]
     read: Callable[[Any], tuple[Queue, tuple[Refusal, ...]]]
-    patch: Callable[[Any, Mapping[str, int]], Patch | None]  # the object, and what its tasks hold
-    # Of kinds whose queues own nodes: the id of the queue that a node belongs to, given all objects of the kind.
-    owner: Callable[[Node, Sequence[Any]], str] | None = None
+    patch: Callable[[Any, QueueReport], Patch | None]  # what is written on the object
+    # Of kinds whose queues own nodes: from all objects of the kind to whose a node is.
+    owners: Callable[[Sequence[Any]], NodeOwner] | None = None
+    built_in: tuple[Queue, ...] = ()  # queues that are there without an object; one of their id stands for them
+    # What a user would write to a whole object so that it is read as another queue than it is (the second); and
+    # a new queue of a name.
+    rewrite: Callable[[Document, Queue, Queue], Rewrite | None] | None = None
+    make: Callable[[str], Document] | None = None
 
 
 # --- profiles ----------------------------------------------------------------------------------------------
@@ -121,11 +194,19 @@ class Progress(msgspec.Struct, frozen=True):
 ProgressOf = Callable[[Document, Mapping[str, int]], Progress]
 
 
+# What makes a workload stop and wait, or go on: from the workload as the API has it, and whether it is to wait.
+Hold = Callable[[Document, bool], Create | Patch]
+
+
 # --- the record --------------------------------------------------------------------------------------------
 
 
 def _no_groups(pod: Pod) -> tuple[Membership, ...]:
     return ()
+
+
+def _no_options(profile: str, declared: tuple[Argument, ...]) -> Arguments:
+    return Arguments({}, declared)
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -136,6 +217,8 @@ class Setting(msgspec.Struct, frozen=True):
     with_controllers: bool = True  # whether the controllers run beside the scheduler
     profiles: frozenset[str] = frozenset()  # the scheduler names of all built-in profiles
     named_groups: Callable[[Pod], tuple[Membership, ...]] = _no_groups  # those that a pod names, in any dialect
+    # By scheduler name, what the file in force says of a profile's options, with declared defaults for the rest.
+    options: Callable[[str, tuple[Argument, ...]], Arguments] = _no_options
 
 
 class Dialect(msgspec.Struct, frozen=True):
@@ -154,11 +237,16 @@ class Dialect(msgspec.Struct, frozen=True):
     orders: frozenset[Resource] = frozenset()  # kinds that say what to do once: a copy of a cluster has none
     namespace_weight: str = ""  # the name under which a quota says what its namespace counts
     controllers: tuple[Callable[[], Controller], ...] = ()
+    # What its controllers and the patches of its groups and queues need, beside what they watch: see `rights_of`.
+    rights: tuple[Right, ...] = ()
     profiles: Mapping[str, BuiltInProfile] = {}  # by scheduler name
     workloads: Mapping[str, Workload] = {}
     surroundings: tuple[Document, ...] = ()  # what the workloads refer to
     authoring: Authoring | None = None
     progress: Mapping[Resource, ProgressOf] = {}
+    # What is served beside health and metrics: the page of a path, given all gangs by id; None for no such page.
+    pages: Callable[[str, dict[str, Gang]], Document | None] | None = None
+    holding: Mapping[Resource, Hold] = {}
     tour: str = ""  # the files of examples/<name>/ that the demo runs, as a pattern
 
     def documents(self) -> list[Document]:
@@ -178,3 +266,20 @@ def views_of(dialects: Iterable[Dialect]) -> dict[Resource, type[Object]]:
         views |= {definition.resource: definition.view for definition in dialect.definitions}
         views |= dialect.views
     return views
+
+
+def rights_of(dialect: Dialect) -> tuple[Right, ...]:
+    """Everything that a dialect needs on a server: to watch, to create at the start, to write."""
+    watched = dict.fromkeys(kind.resource for kind in dialect.groups)
+    watched |= dict.fromkeys(kind.resource for kind in dialect.queues)
+    for controller in controllers_of([dialect]):
+        watched |= dict.fromkeys(controller.watches)
+    needed = (Right(resource, ("create",)) for resource, _ in objects_of(dialect))
+    return (*reading(watched), *needed, *dialect.rights)
+
+
+def objects_of(dialect: Dialect) -> Iterator[tuple[Resource, Document]]:
+    """What has to be there before anybody asks for anything, each with its resource."""
+    resources = {each.resource.kind: each.resource for each in dialect.definitions}
+    for document in dialect.objects:
+        yield resources[document["kind"]], document

@@ -36,7 +36,7 @@ class Ask(msgspec.Struct, frozen=True):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     finalizers: tuple[str, ...] = ()
-    leaving: float = 0.0  # seconds that it takes to obey when it is told to go
+    leaving: float = 0.0  # seconds that it takes to stop
     owner: str = ""  # the controller of pods that are not made by one of the cluster's own
 
 

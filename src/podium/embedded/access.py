@@ -2,8 +2,8 @@
 
 The server listens on loopback, which keeps other machines out but not a web page in a browser on this one: any
 page may send requests to 127.0.0.1, and a DNS name that its owner points there makes them look same-origin.
-Hence three checks: the Host header must be a name this server was told of, an Origin header (browsers always send
-it where it matters) must be the server's own, and every request carries the token from the kubeconfig.
+Hence three checks: the Host header must be a configured name of this server, an Origin header (browsers always
+send it where it matters) must be the server's own, and every request carries the token from the kubeconfig.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def host_allowed(gate: Gate, host: str) -> bool:
 
 
 def token_matches(gate: Gate, authorization: str) -> bool:
-    """Compares in constant time, so that the time of a refusal tells nothing about the token."""
+    """Compares in constant time, so that the time of a refusal reveals nothing about the token."""
     scheme, _, token = authorization.partition(" ")
     given = token.strip().encode("utf-8", "replace")
     return hmac.compare_digest(given, gate.token.encode()) and scheme.lower() == "bearer"

@@ -6,13 +6,20 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from podium.embedded.admission import SYSTEM_NAMESPACES
 from podium.embedded.objects import Objects
 from podium.embedded.registry import Kind
 from podium.kube import resources as r
+from podium.kube.lease import HELD_INSIDE
 from podium.kube.resources import Resource
+from podium.kube.times import format_micro_time
 
 Document = dict[str, Any]
+
+CONTROL_PLANE = "kube-system"  # the namespace of the leases
+_FOR_EVER = 2**31 - 1
 
 
 def _storage_class() -> Document:
@@ -104,3 +111,37 @@ def install(objects: Objects, documents: Iterable[Document]) -> None:
             objects.create(kind, key[0], copy.deepcopy(document))
         elif kind.resource == r.CUSTOMRESOURCEDEFINITIONS:
             objects.update(kind, key, {**record.document(), "spec": copy.deepcopy(document["spec"])})
+
+
+class HeldLease(msgspec.Struct, frozen=True):
+    """A Lease of a part of podium that runs in the server's own process, or does not: then `holder` is ""."""
+
+    name: str
+    holder: str
+    hint: str  # for who stands by
+
+
+def hold_leases(objects: Objects, leases: Iterable[HeldLease]) -> None:
+    """Has this process hold leases for as long as it serves: nobody else can lead here, and nobody has to renew.
+
+    Of a part that does not run, what an earlier start held is given back.
+    """
+    kind = objects.registry.of_kind(r.LEASES.api_version, r.LEASES.kind)
+    assert kind is not None
+    now = format_micro_time(objects.clock())
+    for lease in leases:
+        record = objects.store.get(kind.storage, CONTROL_PLANE, lease.name)
+        document: Document = record.document() if record is not None else {"metadata": {"name": lease.name}}
+        notes = dict(document["metadata"].get("annotations") or {})
+        was_inside = notes.pop(HELD_INSIDE, None) is not None
+        if not lease.holder and not was_inside:
+            continue  # somebody else's, or nobody's
+        duration = _FOR_EVER if lease.holder else 1
+        times = {"leaseDurationSeconds": duration, "acquireTime": now, "renewTime": now}
+        document["spec"] = {"holderIdentity": lease.holder, **times}
+        document["metadata"]["annotations"] = notes | ({HELD_INSIDE: lease.hint} if lease.holder else {})
+        document |= {"apiVersion": r.LEASES.api_version, "kind": r.LEASES.kind}
+        if record is None:
+            objects.create(kind, CONTROL_PLANE, document)
+        else:
+            objects.update(kind, (CONTROL_PLANE, lease.name), document)

@@ -104,6 +104,6 @@ def _near_end(certificate: x509.Certificate, now: datetime) -> bool:
 def _signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(authority)
-    except Exception:  # the library tells bad issuer names and bad signatures by several exception types
+    except Exception:  # the library has several exception types for bad issuer names and bad signatures
         return False
     return True

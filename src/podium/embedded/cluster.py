@@ -23,7 +23,7 @@ import msgspec
 
 from podium.embedded.access import gate_for
 from podium.embedded.api import Api
-from podium.embedded.bootstrap import bootstrap, install
+from podium.embedded.bootstrap import HeldLease, bootstrap, hold_leases, install
 from podium.embedded.certificates import load_identity
 from podium.embedded.controllers import all_controllers
 from podium.embedded.data_directory import DataDirectory, Lock, default_directory
@@ -58,9 +58,10 @@ _CONCURRENCY = 128
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What `podium up` was told."""
+    """The options of `podium up`."""
 
     port: int = 0
+    name: str = "podium"  # of its context in a kubeconfig
     nodes: tuple[Shape, ...] = ()
     data_dir: Path | None = None
     in_memory: bool = False
@@ -70,7 +71,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     controllers: tuple[Controller, ...] = ()  # those of the API families
     machines: tuple[Machine, ...] = ()  # what decides beside the controllers: a scheduler
     views: Mapping[Resource, type[Object]] = {}  # the structs of the custom resources that these read
-    identities: Identities | None = None  # of new objects; random ones unless told
+    leases: tuple[HeldLease, ...] = ()  # of those that run in this process, so that nobody else does the same
+    identities: Identities | None = None  # of new objects; random by default
 
 
 class EmbeddedCluster:
@@ -138,6 +140,7 @@ class EmbeddedCluster:
         )
         bootstrap(self.api.objects, self.port)
         install(self.api.objects, settings.objects)
+        hold_leases(self.api.objects, settings.leases)
         _register_nodes(self.api.objects, settings.nodes)
         await journal.wait(store.last_entry)  # a disk that is full says so now
         # What has been read stays: the collector need not walk through it again and again.
@@ -154,7 +157,7 @@ class EmbeddedCluster:
 
         self.transport: Transport = LocalTransport(self.api.handle, journal)
         self._start_machine(identity.authority)
-        write_kubeconfig(self.kubeconfig, self.url, identity.authority, identity.token, "podium")
+        write_kubeconfig(self.kubeconfig, self.url, identity.authority, identity.token, self._settings.name)
 
     def _start_machine(self, authority: str) -> None:
         """Controllers, kubelets and scheduler as one machine: they share one view of the cluster."""
@@ -208,7 +211,7 @@ def _open_log(directory: DataDirectory, in_memory: bool) -> tuple[MemoryLog | Sq
 def _register_nodes(objects: Objects, shapes: Iterable[Shape]) -> None:
     """Creates the nodes that are not there yet; whatever became of the others since, they stay as they are.
 
-    The new ones are marked as simulated, so that they can be told from those that others make.
+    The new ones are marked as simulated, which distinguishes them from those that others make.
     """
     kind = objects.registry.find(NODES.group, NODES.version, NODES.plural)
     assert kind is not None

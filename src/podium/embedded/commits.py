@@ -5,11 +5,11 @@ so a row that is changed, missing or old is noticed whichever page it was on.  E
 number, the digest, and a chain in which each commit goes on from the one before.
 
 SQLite drops what is torn at the end of its write-ahead log without a word.  That is right for a commit that nobody
-was told of, and wrong for one that was acknowledged.  So after each commit, and before anybody is told, its number
-and chain go into a small file of their own: a database that is behind this file has lost something.  The file is
-written into the kernel's cache, which outlives the process, and is brought to the disk about once a second:
-another wait for the disk would double the time of a commit.  After a power cut it may thus be a second behind the
-database, which is allowed; it is never ahead.
+was shown, and wrong for one that was acknowledged.  So after each commit, and before anybody is shown it, its
+number and chain go into a small file of their own: a database that is behind this file has lost something.  The
+file is written into the kernel's cache, which outlives the process, and is brought to the disk about once a
+second: another wait for the disk would double the time of a commit.  After a power cut it may thus be a second
+behind the database, which is allowed; it is never ahead.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class CommitRecord:
         self._synced_at = time.monotonic()
 
     def write(self, head: Head) -> None:
-        """Notes a commit that is on the disk.  Only afterwards may anybody be told of it."""
+        """Notes a commit that is on the disk.  Only afterwards may anybody see it."""
         os.pwrite(self._descriptor, _line(head.commit, head.version, head.chain).encode(), 0)
         self._dirty = True
         if time.monotonic() - self._synced_at > SYNC_SECONDS:

@@ -28,7 +28,7 @@ _EVENT_FIELDS = {
 
 
 def typed(kind: Kind, document: Document) -> Document:
-    """The document with what it is at its beginning, so that stored bytes tell their version by how they begin."""
+    """The document with what it is at its beginning, so that stored bytes show their version by how they begin."""
     said = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
     return {**said, **document, **said}
 

@@ -97,7 +97,7 @@ def too_deep() -> ApiError:
 def check_type_meta(document: Document, kind: Kind) -> Document:
     """An object must say what it is, and be what the path says.
 
-    Built-in kinds may leave it out (the path tells), custom resources may not.
+    Built-in kinds may leave it out (the path names them), custom resources may not.
     """
     resource = kind.resource
     given, version = document.get("kind"), document.get("apiVersion")

@@ -90,7 +90,7 @@ def _grace(kind: Kind, document: Document, options: DeleteOptions) -> int:
 
 
 def _hold_for_dependents(metadata: Document, options: DeleteOptions) -> None:
-    """Orphan and Foreground leave work to the garbage collector, told by a finalizer; Background needs none."""
+    """Orphan and Foreground leave work to the garbage collector, by a finalizer; Background needs none."""
     policy = options.propagation_policy
     if not policy and options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"

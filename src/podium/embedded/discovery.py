@@ -1,6 +1,6 @@
 """Discovery: the documents from which clients learn which kinds there are and what can be done with them.
 
-Two styles exist.  The old one takes a request for each group version; the aggregated one tells everything in
+Two styles exist.  The old one takes a request for each group version; the aggregated one has everything in
 two, and is what current clients ask for first.  Answers are encoded once for each version of the registry.
 """
 
@@ -104,7 +104,7 @@ def version_document() -> Document:
 
 
 def _aggregated(accept: str, *, whole: bool) -> bool:
-    """Whether a client wants everything at once; only /api and /apis (`whole`) can tell it."""
+    """Whether a client wants everything at once; only /api and /apis (`whole`) have it."""
     if not accept.strip():
         return False
     for clause in accepted(accept):

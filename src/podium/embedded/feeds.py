@@ -2,7 +2,7 @@
 
 Nothing is queued for a watcher.  `take` walks the shared history from the watcher's position and joins the stored
 documents to lines; watchers without a selector who stand at the same position are given the same joined bytes.  A
-watcher that falls behind the kept history is told 410 and ends.  One outside of this process is shown what is on
+watcher that falls behind the kept history gets 410 and ends.  One outside of this process is shown what is on
 the disk: nobody may act on a write that a crash then takes back.
 """
 

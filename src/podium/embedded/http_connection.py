@@ -42,7 +42,7 @@ class Limits(msgspec.Struct, frozen=True):
     read: float = 30.0  # from a request's first byte to its last
     stuck: float = 60.0  # leaving written bytes unread
     linger: float = 2.0  # sending on after a refusal in the middle of a body
-    bookmark: float = 60.0  # what a watch is told that often, however silent it is
+    bookmark: float = 60.0  # a watch gets one that often, however quiet it is
 
 
 class Host(Protocol):

@@ -184,7 +184,7 @@ class FeedSender:
             self._pacer.add(self)
 
     def _tell(self) -> None:
-        """A bookmark: how far the client is when nothing else told it so."""
+        """A bookmark: how far the client is when no event shows it."""
         self._timers[-1] = self._loop.call_later(self._bookmark_period, self._tell)
         if self._paused:
             return

@@ -28,13 +28,13 @@ class Slot:
     outbox: Outbox
     head: bytes = b""
     body: bytes = b""
-    waiting: bool = False  # for the log to make durable what the answer tells of
+    waiting: bool = False  # for the log to make durable what the answer is about
     feed: FeedSender | None = None
     close: bool = False  # the connection ends with this answer
     linger: bool = False
 
     def release(self, instead: Response | None, date: bytes) -> None:
-        """What the answer tells of is durable; or it will never be, and `instead` says so."""
+        """What the answer is about is durable; or it will never be, and `instead` says so."""
         self.waiting = False
         if instead is not None:
             if self.feed is not None:

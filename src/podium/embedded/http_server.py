@@ -1,6 +1,6 @@
 """The HTTPS server in front of the API: listens, holds answers until they are durable, goes down in order.
 
-`handle` is synchronous; everything that waits is here.  Answers wait in one queue until what they tell of is on
+`handle` is synchronous; everything that waits is here.  Answers wait in one queue until what they contain is on
 the disk: a group commit makes many writes durable at once, and one task sends all that waited for it.
 """
 

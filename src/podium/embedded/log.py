@@ -88,7 +88,7 @@ class SqliteLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.failure: StorageError | None = None
-        self.on_failure: Callable[[StorageError], None] | None = None  # told once, on the loop
+        self.on_failure: Callable[[StorageError], None] | None = None  # called once, on the loop
         self.commits = 0
         self.commit_seconds = 0.0
         log_file.inspect(path)
@@ -164,7 +164,7 @@ class SqliteLog:
         self._loop = loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         self._waiting.append((entry, future))
-        # The writer tells its progress first and looks for a loop afterwards; here it is the other way round, so
+        # The writer notes its progress first and looks for a loop afterwards; here it is the other way round, so
         # one of the two always sees the other.
         self._committed()
         await future
@@ -207,7 +207,7 @@ class SqliteLog:
     # --- the writer's side ---------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        """Whatever goes wrong here ends the log, and everybody who waits for it is told: nobody waits for ever."""
+        """Whatever goes wrong here ends the log; who waits for it gets the error, and nobody waits for ever."""
         try:
             self._write_batches()
         except Exception as error:

@@ -22,7 +22,7 @@ from podium.kube.resources import Resource
 
 log = logging.getLogger(__name__)
 
-APPLICATION_ID = 0x706F6469  # "podi": tells our file from any other SQLite database
+APPLICATION_ID = 0x706F6469  # "podi": distinguishes our file from any other SQLite database
 SCHEMA_VERSION = 2
 _NEW, _WITHOUT_CHECKSUMS = 0, 1
 
@@ -91,7 +91,7 @@ def inspect(path: Path) -> None:
             verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
         raise unusable(path, error) from error
-    except Exception as error:  # there is no telling what damaged bytes are taken for
+    except Exception as error:  # damaged bytes may be taken for anything
         raise damaged(path, error) from error
     if tables and application != APPLICATION_ID:
         raise StorageError(f"{path} is not a podium database; choose another --data-dir")
@@ -118,7 +118,7 @@ def read(path: Path, record: CommitRecord) -> Contents:
             contents = Contents(Head.first(1, 0), {}, [], schema=_NEW)
     except sqlite3.Error as error:
         raise unusable(path, error) from error
-    except Exception as error:  # there is no telling what damaged bytes are taken for
+    except Exception as error:  # damaged bytes may be taken for anything
         raise damaged(path, error) from error
     _compare(path, contents, record)
     return contents
@@ -142,7 +142,7 @@ def open_for_writing(path: Path, contents: Contents) -> sqlite3.Connection:
     if contents.schema == _WITHOUT_CHECKSUMS:
         log.warning(
             "%s was written by a podium without checksums and has them from now on; "
-            "whether it was damaged before cannot be told",
+            "whether it was damaged before is not known",
             path,
         )
     return connection
@@ -227,13 +227,11 @@ def _compare(path: Path, contents: Contents, record: CommitRecord) -> None:
     try:
         last = record.read()
     except (OSError, ValueError) as error:
-        log.warning(
-            "%s is damaged (%s): whether %s lacks its last writes cannot be told", record.path, error, path
-        )
+        log.warning("%s is damaged (%s): whether %s lacks its last writes is not known", record.path, error, path)
         return
     if last is None:
         if contents.schema == SCHEMA_VERSION:
-            log.warning("%s is missing: whether %s lacks its last writes cannot be told", record.path, path)
+            log.warning("%s is missing: whether %s lacks its last writes is not known", record.path, path)
         return
     if last.commit > head.commit:
         raise StorageError(

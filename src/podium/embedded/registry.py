@@ -50,7 +50,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     needs_version: bool = False  # a replacement must name the version that it replaces
     created_by_update: bool = False  # a PUT creates what is absent
     returned_on_delete: bool = False  # a deletion is answered with the object instead of a Status
-    without_effect: str = ""  # what whoever makes one is told, if it is kept and does nothing here
+    without_effect: str = ""  # the warning for whoever makes one, if it is kept and does nothing here
     # What of the metadata a write to the status may set: a controller notes a revision, a kubelet labels its node.
     with_status: tuple[str, ...] = ("labels", "annotations", "finalizers", "ownerReferences")
     at_create: Callable[[Document, Store], None] | None = None

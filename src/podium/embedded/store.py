@@ -77,7 +77,7 @@ class Write(msgspec.Struct, gc=False):
 
 
 class Passage(msgspec.Struct, frozen=True, gc=False):
-    """A stretch of the history as watch events.  `view` tells which ones: the API version and the namespace."""
+    """A stretch of the history as watch events.  `view` says which ones: the API version and the namespace."""
 
     view: tuple[str, str]
     start: int

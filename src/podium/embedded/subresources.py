@@ -91,7 +91,7 @@ def no_process(kind: Kind, name: str, subresource: str) -> ApiError:
 
 
 def evict(objects: Objects, kind: Kind, key: Key, eviction: Document) -> None:
-    """Deletes a pod if its disruption budgets allow it; 429 tells which one does not."""
+    """Deletes a pod if its disruption budgets allow it; 429 names the one that does not."""
     record = objects.require(kind, *key)
     options = delete_options(eviction.get("deleteOptions") or {})
     dry_run = bool(options.dry_run)

@@ -1,6 +1,6 @@
 """What the scheduler has done, in numbers: for whoever wants to know how it fares.
 
-The machine only counts.  Durations here are differences of times that it was told; how long its own work takes
+The machine only counts.  Durations here are differences of times that it was given; how long its own work takes
 is measured by whoever runs it.
 """
 
@@ -17,17 +17,15 @@ from podium.core.model.decisions import (
     Bind,
     Decision,
     Evict,
-    Failure,
-    GangPhase,
     Journal,
     LookAgain,
-    Nominate,
-    QueueFault,
+    ModelOnly,
     Refuse,
-    Release,
+    Report,
+    Request,
     Reserve,
     Resize,
-    Ungate,
+    TimeOut,
 )
 from podium.core.model.model import Gang, Task
 from podium.engine.outcomes import Outcome, failure_reason, may_not_bind
@@ -68,6 +66,7 @@ class Counters:
         self.forbidden = ""  # why no pod can be bound at all, since the last one that was
         self.victims = 0
         self.reserved = 0  # places that were held for tasks without binding them
+        self.timed_out = 0  # gangs that held places for as long as they may
         self.resized = 0  # sizes of elastic gangs that were changed
         self.drift = 0  # numbers that the self-check found wrong
         self.preemptions = 0  # steps that pushed anybody out
@@ -98,7 +97,9 @@ class Counters:
                     self.reserved += 1
                 case Resize():
                     self.resized += 1
-                case Release() | LookAgain() | Nominate() | Ungate() | GangPhase() | QueueFault() | Failure():
+                case TimeOut():
+                    self.timed_out += 1
+                case Request() | ModelOnly() | Report() | LookAgain():
                     pass
                 case _:
                     assert_never(decision)

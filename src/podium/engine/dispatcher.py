@@ -3,7 +3,7 @@
     carry_out, evict     decisions become writes, one ticket each; binds of a gang that lacks volumes are held
     take                 the tickets that go out now, with those that go once more, and what there is to say
     answered             every answer: it confirms, gives back, sends what follows, or asks how things stand
-    touched, forget      what the watches tell, for whoever waits for it
+    touched, forget      events of the watches, for whoever waits for them
     follow_volumes       held gangs whose waiting is over
 
 A bind is done, refused, or its outcome is unknown.  A refused one gives its room back, and its gang rests.  An
@@ -21,22 +21,19 @@ from podium.core.model.decisions import (
     Bind,
     Decision,
     Evict,
-    Failure,
-    GangPhase,
-    Journal,
     LookAgain,
+    ModelOnly,
     Nominate,
-    QueueFault,
     Refuse,
-    Release,
-    Reserve,
-    Resize,
+    Report,
+    TimeOut,
     Ungate,
 )
 from podium.core.model.model import Gang, QuotaGate, State, Task
 from podium.core.profiles.profile import Profile
 from podium.engine import effects
 from podium.engine.backoff import Backoff
+from podium.engine.clashes import Clashes
 from podium.engine.counters import Counters
 from podium.engine.outcomes import Outcome, is_doubtful, is_no, outcome, wanted_pause
 from podium.engine.records import Bound
@@ -59,24 +56,32 @@ class CallType(StrEnum):
     """What a ticket was sent for."""
 
     BIND = "bind"
+    DISRUPT = "mark a group that leaves as one"
     MARK = "mark for eviction"
     EVICT = "evict"
     NOMINATE = "nominate"
-    STATUS = "tell"
+    STATUS = "write status"
     ASK = "ask"
     VOLUME = "give a claim its volume"
     UNGATE = "lift a gate"
+    EXPIRE = "mark a pod whose gang has timed out"
 
 
-# Their answers are taken in like what a watch tells: what others make of them must not be seen before them.
-_TAKEN_IN = (CallType.VOLUME, CallType.UNGATE)
+# Their answers are taken in like events of a watch: what others make of them must not be seen before them.
+_TAKEN_IN = (CallType.VOLUME, CallType.UNGATE, CallType.EXPIRE)
 
 
 class Dispatcher:
     """Follows every write from the decision to its last answer."""
 
     def __init__(
-        self, world: World, status_writer: StatusWriter, backoff: Backoff, recovery: Recovery, counters: Counters
+        self,
+        world: World,
+        status_writer: StatusWriter,
+        backoff: Backoff,
+        recovery: Recovery,
+        counters: Counters,
+        clashes: Clashes,
     ) -> None:
         self._world = world
         self._cluster = world.cluster
@@ -84,10 +89,12 @@ class Dispatcher:
         self._backoff = backoff
         self._recovery = recovery
         self._counters = counters
+        self._clashes = clashes
         self._volumes = VolumeBinder(world)
         self._retries = Retries()
         self._nominating: set[str] = set()  # tasks whose promise is being written
         self._doubts: dict[str, str] = {}  # tasks whose binds were not answered, and why
+        self._leaving: dict[str, list[Ticket]] = {}  # members of gangs that leave as one, until the group says so
         self._binding = 0  # binds that have not been answered
         self._out: list[Ticket] = []
 
@@ -99,7 +106,7 @@ class Dispatcher:
     # --- what is sent ------------------------------------------------------------------------------------------
 
     def carry_out(self, decisions: Iterable[Decision], profile: Profile, number: int, now: float) -> None:
-        """What a step of a profile's turn has decided.  The number tells its plans from those of other turns."""
+        """What a step of a profile's turn has decided.  The number is that of the turn."""
         placed: list[Task] = []
         for decision in decisions:
             match decision:
@@ -115,27 +122,37 @@ class Dispatcher:
                     self._nominate(self._cluster.tasks[decision.task], decision.node)
                 case Ungate():
                     self._lift_gates(self._cluster.tasks[decision.task])
+                case TimeOut():
+                    self._mark(self._world.expire(decision.gang))
                 case LookAgain():
                     self._backoff.look_again(decision.gang, decision.at)
-                case (
-                    Reserve()
-                    | Release()
-                    | Resize()
-                    | GangPhase()
-                    | Refuse()
-                    | QueueFault()
-                    | Failure()
-                    | Journal()
-                ):
-                    pass  # the model has it; what is to be written of it, the status writer knows
+                case ModelOnly() | Report():
+                    pass  # what is to be written of it, the status writer knows
                 case _:
                     assert_never(decision)
         self._bind(placed, profile, now)
 
     def evict(self, task: Task, why: str, now: float, grace: int | None = None) -> None:
-        """Sends a task away: first it is told why, then it goes, within this grace period or its own."""
+        """Evicts a task: a condition says why, then it goes, within this grace period or its own.
+
+        Of a gang that leaves as one the group says so before any member goes: a scheduler that starts anew finds
+        it there, and sends the others after them (`disruptions.py`).
+        """
         self._world.evicting[task.id] = grace
-        self._send(CallType.MARK, task, effects.disruption_mark(task, why, now))
+        mark = Ticket(CallType.MARK, (task.namespace, task.id), effects.disruption_mark(task, why, now))
+        gang = task.gang
+        if gang.as_one and gang.id not in self._leaving:
+            patch = self._disruption_patch(gang, why, now)
+            if patch is not None:
+                self._leaving[gang.id] = []
+                self._out.append(Ticket(CallType.DISRUPT, (gang.namespace, gang.id), patch))
+        self._leaving.get(gang.id, self._out).append(mark)
+
+    def _disruption_patch(self, gang: Gang, why: str, now: float) -> Patch | None:
+        found = self._world.group_of(gang)
+        if found is None or found[1].disrupted is None:
+            return None
+        return found[1].disrupted(found[2], why, now)
 
     def take(self, now: float) -> list[Ticket]:
         """What goes out now."""
@@ -146,8 +163,8 @@ class Dispatcher:
         return tickets
 
     def next_wake(self, now: float) -> float | None:
-        """When something is to go out, or is over, though nothing happened.  Of what there is to say, the voice
-        itself knows."""
+        """When something is to go out, or is over, though nothing happened.  The status writer
+        has a time of its own."""
         if self._out:
             return now
         times = (self._volumes.next_wake(now), self._retries.next_wake)
@@ -180,9 +197,17 @@ class Dispatcher:
                 self._volumes.hold(id, [(task, self._world.assumed[task.id].node) for task in tasks], deadline)
             self._send_writes()
 
+    def mark_expired(self) -> None:
+        """Pods of gangs that have timed out and do not show it yet."""
+        self._mark(self._world.take_marks())
+
+    def _mark(self, patches: Iterable[Patch]) -> None:
+        self._out += (Ticket(CallType.EXPIRE, (patch.namespace, patch.uid), patch) for patch in patches)
+
     def _send_bind(self, task: Task) -> None:
         sent = self._world.assumed[task.id]
         self._binding += 1
+        self._clashes.sent(sent.plan)
         self._send(CallType.BIND, task, effects.binding(task, sent.node, sent.plan))
 
     def _send_writes(self) -> None:
@@ -192,7 +217,7 @@ class Dispatcher:
     def _send(self, purpose: CallType, task: Task, change: Change) -> None:
         self._out.append(Ticket(purpose, (task.namespace, task.id), change))
 
-    # --- what the watches tell ---------------------------------------------------------------------------------
+    # --- events of the watches ---------------------------------------------------------------------------------
 
     def touched(self, resource: Resource, obj: Object) -> None:
         """An object came or changed."""
@@ -226,6 +251,8 @@ class Dispatcher:
                 self._status_writer.answered(ticket.change, lost=is_doubtful(error))
             case CallType.NOMINATE:
                 self._nomination_answered(ticket, task, error, now)
+            case CallType.DISRUPT:
+                self._disruption_answered(ticket, error, now)
             case CallType.MARK:
                 # Whether the mark could be written or not, the room is needed.
                 if task is not None:
@@ -234,6 +261,11 @@ class Dispatcher:
                 self._eviction_answered(ticket, task, error, now)
             case CallType.UNGATE:
                 self._ungate_answered(ticket, task, error, now)
+            case CallType.EXPIRE:
+                if error is not None and task is not None and not _is_gone(error):
+                    self._retries.again(ticket, now, wanted_pause(error))  # until then it stays timed out
+                else:
+                    self._world.marked(id, gone=error is not None)
             case _:
                 assert_never(purpose)
         return result if error is None and purpose in _TAKEN_IN else None
@@ -243,6 +275,13 @@ class Dispatcher:
             self._nominating.discard(ticket.key[1])
         elif task is not None:
             self._retries.again(ticket, now, wanted_pause(error))
+
+    def _disruption_answered(self, ticket: Ticket, error: Exception | None, now: float) -> None:
+        """Also when the group cannot be written, or is gone, its members' room is needed."""
+        if is_doubtful(error):
+            self._retries.again(ticket, now, wanted_pause(error))
+        else:
+            self._out += self._leaving.pop(ticket.key[1], ())
 
     def _ungate_answered(self, ticket: Ticket, task: Task | None, error: Exception | None, now: float) -> None:
         if task is None:
@@ -363,7 +402,7 @@ class Dispatcher:
         self._send_writes()
 
     def _still_held(self, held: Held) -> list[Task]:
-        """What is left of a gang that was held: some may have ended, or been told to."""
+        """What is left of a gang that was held: some may have ended, or been evicted."""
         found = (self._cluster.tasks.get(id) for id in held.nodes)
         return [task for task in found if task is not None and task.id in self._world.assumed]
 
@@ -379,7 +418,12 @@ class Dispatcher:
         self._backoff.leave_alone(gang.id, now)
         if refusal is not None:
             self._recovery.refused(gang.id, refusal, now)
-            self._status_writer.heard([Refuse(gang.id, refusal)], now)
+            self._status_writer.decided([Refuse(gang.id, refusal)], now)
+
+
+def _is_gone(error: Exception) -> bool:
+    """Whether there is no such pod any more."""
+    return isinstance(error, ApiError) and error.code in (404, 409, 422)
 
 
 def _bind_failure(task: Task, sent: Bound, why: str) -> Refusal:

@@ -9,6 +9,7 @@ from podium.core.model.model import Task
 from podium.dialects.kubernetes.devices import index_of
 from podium.kube.changes import Create, Delete, Patch, Read
 from podium.kube.resources import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
+from podium.kube.rights import Right
 from podium.kube.times import format_time
 from podium.kube.transport import STRATEGIC_PATCH
 from podium.kube.volume_matching import BOUND_BY_CONTROLLER, SELECTED_NODE, reference_to
@@ -18,12 +19,21 @@ Document = dict[str, Any]
 
 GANG_PLAN = "podium.dev/gang-plan"
 
+# What the functions below need.
+RIGHTS = (
+    Right(PODS, ("create",), "binding"),
+    Right(PODS, ("patch",), "status"),
+    Right(PODS, ("get", "patch", "delete")),
+    Right(PERSISTENTVOLUMECLAIMS, ("patch",)),
+    Right(PERSISTENTVOLUMES, ("patch",)),
+)
+
 
 def binding(task: Task, node: str, plan: str) -> Create:
     """Gives a pod its node.
 
     The plan travels with the binding, and so does which of the node's GPUs it has: the server copies a binding's
-    annotations onto the pod in the same write, so a scheduler that starts anew can tell from the pods alone that
+    annotations onto the pod in the same write, so a scheduler that starts anew knows from the pods alone that
     a gang was bound half, and what of each GPU is free.
     """
     document: Document = {
@@ -41,7 +51,7 @@ def binding(task: Task, node: str, plan: str) -> Create:
 
 
 def disruption_mark(task: Task, why: str, now: float) -> Patch:
-    """Says on the pod why it is about to go, before it goes: controllers tell it from a failure of its own."""
+    """A condition says why a pod is about to go, before it goes: to controllers that is no failure of its own."""
     return _condition(task, "DisruptionTarget", "True", "PreemptionByScheduler", why, now)
 
 

@@ -1,7 +1,8 @@
 """Profiles with a period of their own: they take a turn when it has passed, on all that has come up meanwhile.
 
-Others take a turn at once.  What comes up before the time is kept, so that nothing is missed; without anything to
-look at there is no turn, and nobody is woken up for it.
+Others take a turn at once.  So do pods for which places are reserved: that was decided before.  What comes up
+before the time is kept, so that nothing is missed; without anything to look at there is no turn, and nobody is
+woken up for it.
 """
 
 from __future__ import annotations

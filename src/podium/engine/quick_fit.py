@@ -3,7 +3,7 @@
 When something leaves, all that wait for room may be helped, and most of them are not: the room is for one, and a
 thousand wait.  Whether the nodes together have room for enough tasks of a class is one vector operation for the
 class, whoever waits with it.  A gang for which they have not need not have its turn.  And where they have room for
-two gangs of equal tasks, only the first two in line need it; whether these find their places, the turn will tell.
+two gangs of equal tasks, only the first two in line need it; whether these find their places, the turn will show.
 """
 
 from __future__ import annotations
@@ -62,5 +62,5 @@ class QuickFit:
         return found
 
 
-def _order(gang: Gang) -> tuple[float, float, str]:
-    return -gang.priority, gang.created, gang.id
+def _order(gang: Gang) -> tuple[float, float, float, str]:
+    return -gang.priority, -gang.sub_priority, gang.created, gang.id

@@ -1,7 +1,7 @@
 """Gangs that were bound half: by a crash, or because a bind was refused.
 
 Binds of a gang are many writes.  Every one carries the plan it belongs to, and the server copies it onto the pod,
-so a half-bound gang can be told from the pods alone: members that existed when the plan was made still wait.  (A
+so a half-bound gang is known from the pods alone: members that existed when the plan was made still wait.  (A
 gang that was whole once and lost a member later looks different: the replacement is younger than the plan.)
 
 Gangs that start together are bound by one plan, too, and their binds say of how many gangs it is.  So a group of
@@ -17,19 +17,19 @@ has, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import msgspec
 
 from podium.core.model import quorum
 from podium.core.model.decisions import Bind, Decision, Refuse
-from podium.core.model.model import PLACED, READY, Gang, State
+from podium.core.model.model import PLACED, Gang, State
 from podium.kube.times import parse_time
 from podium.kube.wire import Pod, condition
 from podium.reasons import FAILED, HALF_BOUND, Refusal, refuse
 
 PATIENCE = 30.0  # seconds that a half-bound gang may hold its places after its other members found none
-GIVEN_UP = "could not be made whole"  # what its members are told then
+GIVEN_UP = "could not be made whole"  # the end of its members' condition then
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -74,23 +74,25 @@ def bound_at(pod: Pod) -> float:
     )
 
 
-_BOUND = READY - {State.RESERVED}  # a place that is only reserved is not bound
-
-
 def is_partially_bound(gang: Gang, plans: Mapping[str, Plan]) -> bool:
     """Whether a gang was bound half."""
     return quorum.partially_bound(gang) and _older_waits(gang, _last(gang, plans))
 
 
-def partially_bound_group(gang: Gang, plans: Mapping[str, Plan], find: quorum.Find) -> list[Gang]:
-    """The gangs that were to start together, when some of them were bound and others were not."""
-    if not gang.together:
-        return []
-    group = quorum.component(gang, find)
-    bound = [_last(each, plans, together=True) for each in group if quorum.satisfied(each, _BOUND)]
-    last = max((each for each in bound if each is not None), default=None)
-    lacking = [each for each in group if not quorum.satisfied(each, _BOUND)]
-    return group if any(_older_waits(each, last) for each in lacking) else []
+def was_whole(gang: Gang, plans: Mapping[str, Plan]) -> bool:
+    """Whether all were bound that a gang was bound with, by what its pods show: who waits came later."""
+    last = _last(gang, plans)
+    return last is not None and not _older_waits(gang, last)
+
+
+def is_torn(group: Sequence[Gang], plans: Mapping[str, Plan], find: quorum.Find) -> bool:
+    """Whether of gangs that were to start together some were bound, and one that they waited for was not."""
+    for gang in group:
+        last = _last(gang, plans, together=True) if gang.together and quorum.bound_enough(gang) else None
+        for other in map(find, gang.together) if last is not None else ():
+            if other is not None and not quorum.bound_enough(other) and _older_waits(other, last):
+                return True
+    return False
 
 
 def _last(gang: Gang, plans: Mapping[str, Plan], *, together: bool = False) -> float | None:
@@ -101,14 +103,16 @@ def _last(gang: Gang, plans: Mapping[str, Plan], *, together: bool = False) -> f
 
 
 def _older_waits(gang: Gang, last: float | None) -> bool:
-    """Whether a member waits that was there when the plan was made."""
+    """Whether a member waits that was there when the plan was made.  A slot has no pod that could be bound."""
     waiting = (State.PENDING, State.RESERVED)
-    return last is not None and any(task.state in waiting and task.created <= last for task in gang.tasks.values())
+    return last is not None and any(
+        task.has_pod and task.state in waiting and task.created <= last for task in gang.tasks.values()
+    )
 
 
 def is_half_bound(gang: Gang) -> bool:
     """Whether a gang has, or may have, a part of the places that it needs."""
-    return gang.count(PLACED) > 0 and not quorum.satisfied(gang, _BOUND)
+    return gang.count(PLACED) > 0 and not quorum.bound_enough(gang)
 
 
 def would_come_again(pod: Pod | None) -> bool:
@@ -140,13 +144,14 @@ class Recovery:
         partially_bound = {id for id, gang in split.items() if is_partially_bound(gang, self._plans)}
         self._groups = {}
         for gangs in quorum.components(tied.values(), find):
-            group = tuple(sorted(each.id for each in partially_bound_group(gangs[0], self._plans, find)))
-            self._groups |= dict.fromkeys(group, group)
+            if is_torn(gangs, self._plans, find):
+                group = tuple(sorted(each.id for each in gangs))
+                self._groups |= dict.fromkeys(group, group)
         self._partially_bound = dict.fromkeys(sorted(partially_bound | self._groups.keys()))
 
     # --- tries -------------------------------------------------------------------------------------------------
 
-    def heard(self, decisions: Iterable[Decision], now: float) -> None:
+    def decided(self, decisions: Iterable[Decision], now: float) -> None:
         """What a step of a turn decided.  That a plugin failed says nothing about places."""
         if not self._partially_bound and not self._refused:
             return
@@ -176,8 +181,9 @@ class Recovery:
             self.succeeded(id)
         for id in list(self._partially_bound):
             gang = gangs.get(id)
+            group = [found for each in self._groups.get(id, ()) if (found := gangs.get(each)) is not None]
             if gang is None or not (
-                is_partially_bound(gang, self._plans) or partially_bound_group(gang, self._plans, gangs.get)
+                is_partially_bound(gang, self._plans) or is_torn(group, self._plans, gangs.get)
             ):
                 del self._partially_bound[id]
                 continue

@@ -13,7 +13,7 @@ bound since may be a victim, or a neighbour that a pod wants to be near; and tim
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from enum import Enum
 from typing import assert_never
 
@@ -23,18 +23,14 @@ from podium.core.cluster.cluster import Cluster
 from podium.core.model.decisions import (
     Bind,
     Decision,
-    Evict,
-    Failure,
     GangPhase,
-    Journal,
     LookAgain,
-    Nominate,
-    QueueFault,
+    ModelOnly,
     Refuse,
     Release,
-    Reserve,
-    Resize,
-    Ungate,
+    Report,
+    Request,
+    TimeOut,
 )
 from podium.engine.quick_fit import QuickFit
 from podium.reasons import WakeOn
@@ -96,6 +92,11 @@ class Requeue:
         self._stuck.clear()
         self.cluster_events.nodes = True
 
+    @property
+    def stuck(self) -> Set[str]:
+        """The gangs that were asked in vain, and wait for what can help."""
+        return self._stuck.keys()
+
     # --- when --------------------------------------------------------------------------------------------------
 
     def due(self, now: float, waiting: bool) -> Look:
@@ -145,15 +146,20 @@ class Requeue:
             del self._stuck[id]
         self._refused.clear()
         helped = _helped(look, cluster_events)
-        spared = {id for id, wake_on in self._stuck.items() if not _asks(wake_on, helped)}
-        if look is Look.ALL and not cluster_events.nodes and quick_fit is not None:
+        if helped:
+            spared = {id for id, wake_on in self._stuck.items() if not _asks(wake_on, helped)}
+        else:
+            spared = set(self._stuck)  # the same, and most often: a lone pod must not wait for a look at thousands
+        # Where places are held, there may be room for whoever is before those that hold them.
+        held = bool(cluster.accounts.holding)
+        if look is Look.ALL and not cluster_events.nodes and quick_fit is not None and not held:
             waiting = (id for id, wake_on in self._stuck.items() if wake_on is not None and wake_on <= _ROOM)
             spared |= quick_fit.without(set(waiting) - spared)
         spared -= promised
         in_order = {queue.id for queue in cluster.queues.values() if queue.fifo}
         return {id for id in spared if gangs[id].queue not in in_order} if in_order else spared
 
-    def heard(self, decisions: Iterable[Decision]) -> None:
+    def decided(self, decisions: Iterable[Decision]) -> None:
         """What a step of the turn said."""
         for decision in decisions:
             match decision:
@@ -165,19 +171,9 @@ class Requeue:
                 case Bind():
                     self.cluster_events.growth = True
                     self.cluster_events.gangs.discard(decision.gang)
-                case Release():
+                case Release() | TimeOut():
                     self.cluster_events.room = True
-                case (
-                    Reserve()
-                    | Resize()
-                    | LookAgain()
-                    | Nominate()
-                    | Ungate()
-                    | Evict()
-                    | QueueFault()
-                    | Failure()
-                    | Journal()
-                ):
+                case Request() | ModelOnly() | Report() | LookAgain():
                     pass
                 case _:
                     assert_never(decision)

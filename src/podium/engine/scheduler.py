@@ -1,6 +1,6 @@
 """The scheduler: takes in what is observed, and lets profiles take turns at deciding.
 
-    observe / forget / synced   what the watches tell: facts for the model (`world.py`)
+    observe / forget / synced   events of the watches: facts for the model (`world.py`)
     run                         goes on with a turn of the profiles that have work; hands out tickets
     done                        the answer to a ticket: `dispatcher.py` knows what it was sent for
     next_wake                   when to call `run` though nothing happened
@@ -13,18 +13,22 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from podium.core.cluster.recount import recount
 from podium.core.cycle import cycle
 from podium.core.model import quorum
 from podium.core.model.decisions import Refuse
-from podium.core.model.model import State
+from podium.core.model.model import Gang, State
 from podium.core.profiles.profile import Profile
+from podium.engine.backlog import PORTION, Backlog
 from podium.engine.backoff import Backoff
+from podium.engine.clashes import Clashes
 from podium.engine.counters import Counters
+from podium.engine.decision_log import DecisionLog
 from podium.engine.dispatcher import Dispatcher
+from podium.engine.disruptions import Disruptions
 from podium.engine.periods import Periods
 from podium.engine.quick_fit import QuickFit
 from podium.engine.recovery import GIVEN_UP, Recovery, would_come_again
@@ -33,7 +37,7 @@ from podium.engine.status_writer import NullStatusWriter, StatusWriter
 from podium.engine.world import World
 from podium.kube.controller import Ticket
 from podium.kube.resources import Resource
-from podium.kube.wire import Object
+from podium.kube.wire import Object, Pod
 from podium.reasons import BAD_SPEC, refuse
 
 log = logging.getLogger(__name__)
@@ -66,11 +70,14 @@ class Scheduler:
         work without a word.
         """
         self.counters = Counters()
+        self.decision_log = DecisionLog()
+        self.clashes = Clashes()
         self._world = world
         self._status_writer = NullStatusWriter(world) if quiet else StatusWriter(world)
         self._cluster = world.cluster
         self._profiles = dict(profiles)
         world.serve(self._profiles)
+        world.reports.serve(self._profiles)
         self._requeue = Requeue(period, pace, flush)
         self._listed: set[Resource] = set()
         self._turns_left = turns
@@ -80,9 +87,12 @@ class Scheduler:
         self._backoff = Backoff()
         self._periods = Periods()
         self._periods.serve(self._profiles)
+        self._backlog = Backlog(self._cluster)
+        self._backlog.serve(self._profiles)
         self._partially_bound = Recovery(world.plans)
+        self._disruptions = Disruptions(world)
         self._dispatcher = Dispatcher(
-            world, self._status_writer, self._backoff, self._partially_bound, self.counters
+            world, self._status_writer, self._backoff, self._partially_bound, self.counters, self.clashes
         )
         self._check = check
         self._checked: float | None = None
@@ -97,8 +107,13 @@ class Scheduler:
         return self._world
 
     @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """Those in force, by scheduler name."""
+        return self._profiles
+
+    @property
     def settled(self) -> bool:
-        """Whether everything it was told has been taken in, and nothing is being tried."""
+        """Whether everything it has seen has been taken in, and nothing is being tried."""
         return self._turn is None and not self._inbox
 
     @property
@@ -112,9 +127,15 @@ class Scheduler:
         return self._dispatcher.holding
 
     @property
-    def speaking(self) -> bool:
-        """Whether there is something that has not been told yet."""
+    def reporting(self) -> bool:
+        """Whether conditions or events are still to be written."""
         return self._status_writer.waiting > 0
+
+    def standing_of(self, gang: str) -> str:
+        """Whether a gang that waits is about to be looked at, found no place, or is left alone for a while."""
+        if gang in self._backoff.gangs:
+            return "backoff"
+        return "unschedule" if gang in self._requeue.stuck else "active"
 
     def serve(self, resource: Resource) -> None:
         """Custom resources of others are no concern of the scheduler's."""
@@ -129,7 +150,9 @@ class Scheduler:
     def _reconfigure(self, profiles: Mapping[str, Profile]) -> None:
         self._profiles = dict(profiles)
         self._world.serve(self._profiles)
+        self._world.reports.serve(self._profiles)
         self._periods.serve(self._profiles)
+        self._backlog.serve(self._profiles)
         self._requeue.forget()
 
     # --- what happened -----------------------------------------------------------------------------------------
@@ -156,21 +179,38 @@ class Scheduler:
     def _observe(self, resource: Resource, obj: Object) -> None:
         before = self._cluster.tasks.get(obj.uid) if self._backoff else None
         left = before.gang.id if before is not None else ""
+        if isinstance(obj, Pod):
+            known = self._world.cache.find(resource, Pod, (obj.namespace, obj.name))
+            self.clashes.observed(known, obj, self._profiles)
         try:
             self._world.observe(resource, obj)
         except Exception as error:
-            # Nothing that can be written may stop the loop: what was not foreseen is told, and the rest goes on.
+            # Nothing that can be written may stop the loop: what was not foreseen is reported, and the rest goes
+            # on.
             log.exception("%s %s/%s could not be taken in", resource.kind, obj.namespace, obj.name)
             self._world.blame(resource, obj, refuse(BAD_SPEC, field=resource.kind, detail=repr(error)))
         self._dispatcher.touched(resource, obj)
+        self._disruptions.touched(resource, obj)
         after = self._cluster.tasks.get(obj.uid) if left else None
         if after is not None:
             self._backoff.follow(left, after.gang.id)
 
     def _forget(self, resource: Resource, obj: Object) -> None:
+        gang = self._gang_of(resource, obj)
         self._world.forget(resource, obj)
+        if gang and gang not in self._cluster.gangs:
+            self.decision_log.forget(gang)
         self._status_writer.forget(obj.uid)
         self._dispatcher.forget(resource, obj)
+        self._disruptions.forget(resource, obj)
+
+    def _gang_of(self, resource: Resource, obj: Object) -> str:
+        """The id of the gang that an object is, or is a member of; "" if it is neither."""
+        kind = self._world.groups.get(resource)
+        if kind is not None:
+            return kind.id(obj.namespace, obj.name)
+        task = self._cluster.tasks.get(obj.uid)
+        return task.gang.id if task is not None else ""
 
     def _answered(self, ticket: Ticket, result: Object | None, error: Exception | None, now: float) -> None:
         reported = self._dispatcher.answered(ticket, result, error, now)
@@ -196,8 +236,20 @@ class Scheduler:
             else:
                 left -= done
         if self._listed >= self.resources:
+            for clash in self.clashes.take(now):
+                self._status_writer.clashed(clash, now)
             self._status_writer.progress(now)
+            if self._turn is None:
+                self._status_writer.count_queues(now)
         return self._dispatcher.take(now)
+
+    def take_in_changes(self, most: int) -> bool:
+        """Between two turns: the sums follow some of the gangs that have changed; whether there were any."""
+        changes = self._cluster.changes
+        if self._turn is not None or not changes.waiting:
+            return False
+        changes.take_in(self._cluster.accounts, self._cluster.gangs, most)
+        return True
 
     def next_wake(self, now: float) -> float | None:
         if self._inbox or self._turn is not None:
@@ -209,6 +261,8 @@ class Scheduler:
             self._backoff.next_wake,
             self._periods.next_wake,
         ]
+        if self._may_turn and self._backlog:
+            return now
         if self._may_turn:
             self._requeue.cluster_events.add(self._world.take_cluster_events())
             times.append(self._requeue.next_due(self._waiting))
@@ -231,11 +285,14 @@ class Scheduler:
         if not self._may_turn:
             return
         self._world.settle()
+        self._dispatcher.mark_expired()
         # Before the turn: what it finds to say of a pod must not be taken for the fault that is no more.
         self._status_writer.bad_objects(self._profiles, now)
         requeue = self._requeue
         requeue.cluster_events.add(self._world.take_cluster_events())
         look = Look.FLUSH if self._turns_left is not None else requeue.due(now, self._waiting)
+        if look is Look.NOTHING and self._backlog:
+            look = Look.SOME
         if look is Look.NOTHING:
             return
         if self._turns_left is not None:
@@ -261,33 +318,56 @@ class Scheduler:
         Half-bound gangs have a turn of their own before that.
         """
         self._check_now_and_then(now)
+        for task, why in self._disruptions.unfinished():
+            self._cluster.assign(task, State.RELEASING, task.row)
+            self._dispatcher.evict(task, why, now)
         yield from self._cluster.settling(_PORTION)
         quick_fit = QuickFit(self._cluster, self._profiles)
         spared = self._requeue.begin(look, self._cluster, now, quick_fit) | self._backoff.gangs
         spared = self._with_partners(spared)
         active = self._cluster.accounts.active
-        asked = [id for id, gang in active.items() if id not in spared and gang.profile in self._profiles]
+        asked = self._in_portions(spared, active)
         by_profile: dict[str, list[str]] = {}
         for id in asked:
             by_profile.setdefault(active[id].profile, []).append(id)
         heads = {name: min(active[id].created for id in ids) for name, ids in by_profile.items()}
         for name in sorted(by_profile):
-            if self._turns_left is None and not self._periods.may_begin(name, by_profile[name], now):
-                del heads[name]
-                asked = [id for id in asked if active[id].profile != name]
+            # The period is for deciding: pods are bound to places that were reserved for them at any time.
+            later = {id for id in by_profile[name] if not quorum.only_to_bind(active[id])}
+            if self._turns_left is None and later and not self._periods.may_begin(name, sorted(later), now):
+                asked = [id for id in asked if id not in later]
+                by_profile[name] = [id for id in by_profile[name] if id not in later]
+                if not by_profile[name]:
+                    del heads[name]
         names = sorted(heads, key=lambda each: (heads[each], each))
         accounts = self._cluster.accounts
         self._partially_bound.look(accounts.split, accounts.tied, self._cluster.gangs.get)
         if self._partially_bound:
-            others = self._cluster.gangs.keys() - (self._partially_bound.gangs - self._backoff.gangs)
+            first = sorted(self._partially_bound.gangs - self._backoff.gangs)
             for name in names:
-                yield from self._turn_of(name, others, now)
+                yield from self._turn_of(name, first, now)
         for name in names:
-            yield from self._turn_of(name, spared, now)
+            yield from self._turn_of(name, by_profile[name], now)
         self._give_up_partially_bound(now)
         yield from self._cluster.settling(_PORTION)
         self._requeue.ended(id for id in asked if id in active)
         self._status_writer.turn_ended(now)
+
+    def _in_portions(self, spared: set[str], active: Mapping[str, Gang]) -> list[str]:
+        """The gangs that are asked.  Of profiles whose queues do not feel each other, the first of each queue."""
+        backlog, portioned = self._backlog, self._turns_left is None and bool(self._backlog.keepers)
+        waiting = active.keys() - spared - backlog.ids
+        if portioned and len(waiting) > PORTION:
+            waiting -= backlog.hopeless(self._requeue.stuck) - self._cluster.promised
+        few = 4 * len(waiting) < len(active)
+        ordered = sorted(waiting) if few else [id for id in active if id in waiting]
+        served = [id for id in ordered if active[id].profile in self._profiles]
+        if not portioned:
+            return served
+        kept = {id for id in served if active[id].profile in backlog.keepers and not active[id].together}
+        backlog.put(active[id] for id in served if id in kept)
+        portion = backlog.take(self._requeue.stuck) - self._backoff.gangs
+        return [*(id for id in served if id not in kept), *sorted(portion)]
 
     def _with_partners(self, spared: set[str]) -> set[str]:
         """Gangs that start together are looked at together, or not at all while one of them is left alone."""
@@ -300,15 +380,16 @@ class Scheduler:
                 found -= group
         return found
 
-    def _turn_of(self, name: str, spared: Container[str], now: float) -> Iterator[int]:
+    def _turn_of(self, name: str, asked: Iterable[str], now: float) -> Iterator[int]:
         profile = self._profiles[name]
         self._plans += 1
-        for decisions in cycle(self._cluster, profile, now, name=name, backing_off=spared):
+        for decisions in cycle(self._cluster, profile, now, name=name, asked=asked):
             self._dispatcher.carry_out(decisions, profile, self._plans, now)
             self.counters.decided(decisions, self._cluster.gangs, now)
-            self._requeue.heard(decisions)
-            self._partially_bound.heard(decisions, now)
-            self._status_writer.heard(self._partially_bound.worded(decisions, self._cluster.gangs), now)
+            self.decision_log.decided(decisions, self._cluster, profile=name, turn=self.counters.turns, now=now)
+            self._requeue.decided(decisions)
+            self._partially_bound.decided(decisions, now)
+            self._status_writer.decided(self._partially_bound.worded(decisions, self._cluster.gangs), now)
             yield 1 + len(decisions)
 
     def _give_up_partially_bound(self, now: float) -> None:
@@ -322,7 +403,7 @@ class Scheduler:
                 kept = self._partially_bound.keep(gang)
                 if kept is not None:
                     log.warning("%s/%s: %s", gang.namespace, gang.name, kept)
-                    self._status_writer.heard([Refuse(gang.id, kept)], now)
+                    self._status_writer.decided([Refuse(gang.id, kept)], now)
                 continue
             for task in bound:
                 self._cluster.assign(task, State.RELEASING, task.row)

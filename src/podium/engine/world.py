@@ -5,7 +5,7 @@ with its claims, a node with its drivers, a group with the priority classes.  Wh
 change often, so they are marked, and read again before the next turn.
 
 What has been sent counts as well, though no pod shows it yet: a watch that is behind cannot take a place back that
-a bind has been sent for, nor make one stay that was told to go.  The answer to it, or the pod itself, does.
+a bind has been sent for, nor make one stay that is being evicted.  The answer to it, or the pod itself, does.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from collections.abc import Container, Iterator, Sequence
 
 import msgspec
 
-from podium.core.cluster.cluster import Cluster
-from podium.core.model.facts import GangFacts
 from podium.core.model.model import HOLDING, ON_NODE, Gang, Queue, State, Task
-from podium.dialects.dialect import Dialect, GroupKind, QueueKind, views_of
+from podium.dialects.dialect import Dialect
 from podium.dialects.kubernetes.nodes import read_node
 from podium.dialects.kubernetes.policies import (
     Priorities,
@@ -26,16 +24,16 @@ from podium.dialects.kubernetes.policies import (
     read_budget,
     read_quota,
 )
-from podium.dialects.kubernetes.translate import PodReader
+from podium.engine.claiming import ClaimingPods
 from podium.engine.effects import GANG_PLAN
-from podium.engine.listed_slots import ListedSlots
-from podium.engine.named_queues import NamedQueues
-from podium.engine.profiles import Profiles
-from podium.engine.records import Bound, Fault, Standing, standing_of
-from podium.engine.recovery import Plan, bound_at, read_plan
+from podium.engine.groups import Groups
+from podium.engine.queue_objects import QueueObjects
+from podium.engine.queue_reports import QueueReports
+from podium.engine.records import Bound, Standing, standing_of
+from podium.engine.recovery import bound_at, read_plan
 from podium.engine.requeue import ClusterEvents
 from podium.kube import resources as r
-from podium.kube.cache import Cache, Key, claims_of, key_of
+from podium.kube.cache import key_of
 from podium.kube.resources import Resource
 from podium.kube.wire import (
     CSINode,
@@ -57,40 +55,27 @@ _STORAGE = (r.PERSISTENTVOLUMECLAIMS, r.PERSISTENTVOLUMES, r.STORAGECLASSES)
 NO_QUEUE = Queue("", "none")
 
 
-class World:
+class World(Groups):
     """The model, and what it was made from."""
 
     def __init__(self, dialects: Sequence[Dialect]) -> None:
-        self.cluster = Cluster()
+        super().__init__(dialects)
         self.cluster.put_queue(NO_QUEUE)
-        self.cache = Cache()
-        self.groups: dict[Resource, GroupKind] = {k.resource: k for d in dialects for k in d.groups}
-        self.queues: dict[Resource, QueueKind] = {k.resource: k for d in dialects for k in d.queues}
-        self._owning = [kind for kind in self.queues.values() if kind.owner is not None]
+        self.queue_objects = QueueObjects(dialects, self.cache)
+        self.queues = self.queue_objects.kinds
+        for queue in self.queue_objects.built_in():
+            self.cluster.put_queue(queue)
         self._node_groups = tuple(dialect.node_group for dialect in dialects if dialect.node_group)
-        self._speakers = {kind.resource: dialect.name for dialect in dialects for kind in dialect.queues}
         self._weight_names = {dialect.namespace_weight for dialect in dialects} - {""}
-        marks = [dialect.marks for dialect in dialects if dialect.marks is not None]
-        defaults = {name: queue for dialect in dialects for name, queue in dialect.default_queues.items()}
-        self.reader = PodReader(marks, defaults, self.cache)
-        self._slots = ListedSlots(self.cluster, self.reader.read_slot)
-        self._priorities = Priorities()
-        self.plans: dict[str, Plan] = {}  # of bound pods, by task
+        self.reports = QueueReports(self.cluster)
         self.assumed: dict[str, Bound] = {}  # binds under way, or held for volumes, that do not show yet, by task
-        self.evicting: dict[str, int | None] = {}  # tasks that have been told to go, with what grace: not seen yet
-        self._profiles = Profiles()
-        self._named_queues = NamedQueues()
-        self._group_facts: dict[str, GangFacts] = {}
-        self._claiming: dict[str, Key] = {}  # pods that wait, and have claims
-        self._stale: dict[Key, None] = {}  # pods to be read again, in order
-        self._volumes_moved = False
+        self.evicting: dict[str, int | None] = {}  # tasks whose eviction was sent, with what grace: not seen yet
+        self._claiming = ClaimingPods(self.cache)
+        self._remembered = False  # whether gangs that were satisfied before the start are known as such
         self._quotas_moved = False
         self.refused: dict[str, Refusal] = {}  # pods that can never be placed as they are, by task
         self._changed_refusals: dict[str, None] = {}  # those of which that is news, in order
-        self._faults: list[Fault] = []
-        self.cluster_events = ClusterEvents()
-        self.moved: dict[str, None] = {}  # gangs with members that stand otherwise than when last told of
-        self.views = views_of(dialects)
+        self.moved: dict[str, None] = {}  # gangs with members in other states than last reported
         self.resources: set[Resource] = {
             r.PODS,
             r.NODES,
@@ -109,6 +94,8 @@ class World:
         self._profiles.serve(profiles)
         for gang in self._profiles:
             self._reread_members(gang)
+        for gathered in list(self._gathered):
+            self._read_gathered(gathered)  # what holds where it says nothing may be another thing
 
     def take_moved(self) -> dict[str, None]:
         """The gangs whose members have come further, or gone, since the last time."""
@@ -122,8 +109,12 @@ class World:
 
     def observe(self, resource: Resource, obj: Object) -> None:
         """Takes an object in."""
+        known = resource in self.queues or resource in self.groups
+        before = self.cache.get(resource, obj.namespace, obj.name) if known else None
         if self.cache.apply(resource, obj) is obj:
             return  # older than what is known
+        if before is not None and before.uid != obj.uid and resource in self.groups:
+            self._forget_group(resource, before)  # of the same name; what was decided was about that one
         if isinstance(obj, Pod):
             self._read_pod(obj)
         elif isinstance(obj, Node):
@@ -131,19 +122,19 @@ class World:
         elif resource in self.groups:
             self._read_group(resource, obj)
         elif resource in self.queues:
-            queue, faults = self.queues[resource].read(obj)
-            queue.dialect = self._speakers[resource]
+            queue, faults = self.queue_objects.read(resource, obj)
             for fault in faults:
                 self.blame(resource, obj, fault)
             self._read_queue(queue)
-            self._reread_owners(resource)
+            if self.queue_objects.changes_owners(resource, before, obj):
+                self._reread_owners()
         else:
             self._read_other(resource, obj)
 
     def reread(self, pod: Pod) -> None:
         """Takes a pod for what it is, also when nothing about it is new: a bind for it has been given up."""
         self.cache.apply(r.PODS, pod)
-        # The watch may have told of a newer one while the question was under way.
+        # The watch may have brought a newer one while the read was under way.
         newest = self.cache.find(r.PODS, Pod, key_of(pod))
         self._read_pod(newest if newest is not None else pod)
 
@@ -158,13 +149,17 @@ class World:
         if isinstance(obj, Pod):
             self.plans.pop(obj.uid, None)
             self.evicting.pop(obj.uid, None)
-            self._claiming.pop(obj.uid, None)
+            self._claiming.forget(obj.uid)
             self.refused.pop(obj.uid, None)
             task = self.cluster.tasks.get(obj.uid)
             if task is not None:
                 self.moved[task.gang.id] = None
             self.cluster.remove_task(obj.uid)
             self._named_queues.drop_member(obj.uid)
+            for gathered in self._gathered.drop(obj.uid):
+                self._read_gathered(gathered)
+            if task is not None and not task.gang.tasks:
+                task.gang.satisfied_once = False
             if task is not None:
                 self._requeue(task.gang.id)
             self.cluster.remove_gang(f"pod/{obj.uid}")
@@ -176,18 +171,18 @@ class World:
         elif isinstance(obj, Node):
             self.cluster_events.nodes = True
             if obj.name in self.cluster.nodes.rows:
+                self.moved |= dict.fromkeys(self._slots.on_node(obj.name))
                 self.cluster.remove_node(obj.name)
         elif resource in self.groups:
-            id = self.groups[resource].id(obj.namespace, obj.name)
-            self._group_facts.pop(id, None)
-            self._slots.withdraw(id)
-            self._named_queues.drop_group(id)
-            self._reread_members(id)
-            self.cluster.remove_gang(id)
-            self._forget_profile(id)
+            self._forget_group(resource, obj)
         elif resource in self.queues:
-            self.cluster.remove_queue(self.queues[resource].id(obj.name))
-            self._reread_owners(resource)
+            id, instead = self.queue_objects.left(resource, obj)
+            if instead is not None:
+                self._read_queue(instead)
+            else:
+                self._moved_gangs(self.cluster.remove_queue(id))
+            if self.queue_objects.changes_owners(resource, obj, None):
+                self._reread_owners()
         elif isinstance(obj, PodDisruptionBudget):
             self.cluster.remove_budget(object_id(obj.namespace, obj.name))
         elif isinstance(obj, ResourceQuota):
@@ -199,12 +194,6 @@ class World:
     def pod_of(self, task: Task) -> Pod | None:
         """The pod of a task as it was last seen, or of another one by its name."""
         return self.cache.find(r.PODS, Pod, (task.namespace, task.name))
-
-    def _forget_profile(self, gang: str) -> None:
-        """Of a gang with neither group nor members nothing is left."""
-        known = self.cluster.gangs.get(gang)
-        if gang not in self._group_facts and (known is None or not known.tasks):
-            self._profiles.forget(gang)
 
     def _read_pod(self, pod: Pod) -> None:
         facts = self.reader.read(pod)
@@ -218,18 +207,23 @@ class World:
             task = msgspec.structs.replace(task, state=State.BINDING, node=bound.node, constraints=constraints)
         if task.id in self.evicting:
             if task.state in HOLDING:
-                # Told to go, though nothing of it is to be seen yet: whoever comes for its room must not send
-                # others away as well.
+                # Its eviction was sent, though nothing of it is to be seen yet: whoever comes for its room must
+                # not send others away as well.
                 task = msgspec.structs.replace(task, state=State.RELEASING)
             else:
                 self.evicting.pop(task.id)
         if pod.spec.volumes:
-            self._follow_claims(pod, known is None, waits=task.state is State.PENDING)
+            others = self._claiming.follow(pod, known is None, waits=task.state is State.PENDING)
+            self._stale |= dict.fromkeys(others)
         if GANG_PLAN in pod.annotations and pod.uid not in self.plans:
             plan = read_plan(pod.annotations[GANG_PLAN], bound_at(pod))
             if plan is not None:
                 self.plans[pod.uid] = plan
+        if facts.otherwise:
+            self.cluster.substitutes[facts.queue] = facts.otherwise
         self._named_queues.put_member(task, facts.queue if facts.gang is None else "")
+        for gathered in self._gathered.put(pod, task.gang):
+            self._read_gathered(gathered)
         if facts.gang is not None:
             self.cluster.put_gang(facts.gang)
         else:
@@ -244,13 +238,15 @@ class World:
         after = self.cluster.put_task(task)
         self._compare(before, standing_of(after))
         if after.state not in (State.PENDING, State.BINDING):
-            self.assumed.pop(pod.uid, None)  # the pod itself tells where it is
+            self.assumed.pop(pod.uid, None)  # the pod itself shows where it is
         gang = self.cluster.gangs.get(task.gang)
         refusal = facts.refusal
         if gang is not None:
             gang.profile = self._profiles.of(gang.id)
         elif refusal is None:
-            refusal = refuse(GROUP_AWAITED if facts.awaited else NO_GANG, group=facts.group)
+            awaited = self._gathered.awaited(task.gang)
+            refusal = awaited.fault if awaited is not None else None
+            refusal = refusal or refuse(GROUP_AWAITED if facts.awaited else NO_GANG, group=facts.group)
         # Where there are gates, the server has said why it waits.
         waits = task.state is State.PENDING and not pod.spec.scheduling_gates
         self._judge(pod.uid, refusal if waits else None)
@@ -274,14 +270,6 @@ class World:
             if task is not None and pod is not None:
                 yield task, pod.spec.scheduler_name, self.refused.get(id)
 
-    def take_faults(self) -> list[Fault]:
-        """What was found wrong with objects other than pods since the last time."""
-        faults, self._faults = self._faults, []
-        return faults
-
-    def blame(self, resource: Resource, obj: Object, refusal: Refusal) -> None:
-        self._faults.append(Fault(resource, obj, refusal))
-
     def _compare(self, before: Standing | None, after: Standing | None) -> None:
         """What a task's change means to others, and to its gang."""
         if before == after or after is None:
@@ -302,95 +290,41 @@ class World:
 
     def _read_node(self, node: Node) -> None:
         drivers = self.cache.find(r.CSINODES, CSINode, ("", node.name))
-        reading = read_node(node, drivers, group_labels=self._node_groups, queue=self._owner(node))
+        owner, faults = self.queue_objects.owner(node)
+        reading = read_node(node, drivers, group_labels=self._node_groups, queue=owner)
         facts = reading.facts
-        for fault in reading.faults:
+        for fault in (*reading.faults, *faults):
             self.blame(r.NODES, node, fault)
         row = self.cluster.nodes.rows.get(facts.name)
         if row is None or self.cluster.nodes.facts[row] != facts:
             self.cluster_events.nodes = True
             self.cluster.put_node(facts)
+            self.moved |= dict.fromkeys(self._slots.on_node(facts.name))  # it may have been lost, or found
 
-    def _owner(self, node: Node) -> str:
-        """The queue that a node belongs to: the first kind that gives it one."""
-        for kind in self._owning:
-            assert kind.owner is not None
-            owner = kind.owner(node, list(self.cache.all(kind.resource)))
-            if owner:
-                return owner
-        return ""
-
-    def _reread_owners(self, resource: Resource) -> None:
+    def _reread_owners(self) -> None:
         """Queues that own nodes have changed: whose each node is may be another one's now."""
-        if self.queues[resource].owner is not None:
-            for node in self.cache.all(r.NODES):
-                if isinstance(node, Node):
-                    self._read_node(node)
+        for node in self.cache.all(r.NODES):
+            row = self.cluster.nodes.rows.get(node.name)
+            facts = self.cluster.nodes.facts[row] if row is not None else None
+            if isinstance(node, Node) and facts is not None:
+                owner, faults = self.queue_objects.owner(node)
+                for fault in faults:
+                    self.blame(r.NODES, node, fault)
+                if owner != facts.queue:
+                    self.cluster_events.nodes = True
+                    self.cluster.put_node(msgspec.structs.replace(facts, queue=owner))
 
     def _read_queue(self, queue: Queue) -> None:
-        if self.cluster.queues.get(queue.id) != queue:
+        known = self.cluster.queues.get(queue.id)
+        if known != queue:
             self.cluster_events.room = True
-            self.cluster.put_queue(queue)
+            if queue.lends or queue.borrows or known is None or known.lends or known.borrows:
+                self.cluster_events.nodes = True  # which nodes are open to whom
+            self._moved_gangs(self.cluster.put_queue(queue))
 
-    def _read_group(self, resource: Resource, obj: Object) -> None:
-        kind = self.groups[resource]
-        facts, fault = kind.read(obj, self._priorities)
-        queue = facts.queue
-        if not queue:  # its API has none
-            named = self.reader.queue_of(obj)
-            if isinstance(named, Refusal):
-                fault, named = fault or named, None
-            queue = self._named_queues.put_group(facts.id, named.id if named is not None else "")
-        self._read_gang(msgspec.structs.replace(facts, fault=fault, queue=queue))
-        if kind.slots is not None and self._slots.list(self._group_facts[facts.id], tuple(kind.slots(obj))):
-            self.cluster_events.gangs.add(facts.id)
-            self.cluster_events.room = True  # some may have been withdrawn
-
-    def _read_gang(self, facts: GangFacts) -> None:
-        known = self._group_facts.get(facts.id)
-        self._group_facts[facts.id] = facts
-        gang = self.cluster.gangs.get(facts.id)
-        as_written = gang is not None and gang.phase is facts.phase
-        if as_written and known is not None and msgspec.structs.replace(known, phase=facts.phase) == facts:
-            return
-        self.cluster_events.gangs.add(facts.id)
-        # It may have been let in and ask for less now.
-        self.cluster_events.room |= known is not None
-        gang = self.cluster.put_gang(facts)
-        gang.profile = self._profiles.of(gang.id, gang.profile)
-        if known is None:
-            self._reread_members(facts.id)
-
-    def group_of(self, gang: Gang) -> tuple[Resource, GroupKind, Object] | None:
-        """The object that a gang is read from, if it is one's."""
-        for resource, kind in self.groups.items():
-            obj = self.cache.get(resource, gang.namespace, gang.name)
-            if obj is not None and kind.id(gang.namespace, gang.name) == gang.id:
-                return resource, kind, obj
-        return None
-
-    def places_of(self, gang: Gang) -> dict[str, str]:
-        """The nodes of a gang's slots, by slot: reserved for them, or with their pods on them."""
-        name = self.cluster.nodes.name
-        return {task.slot: name(task.row) for task in gang.tasks.values() if task.slot and task.row >= 0}
-
-    def _requeue(self, gang: str) -> None:
-        """Its members may name another queue than before, where its API has none."""
-        facts, queue = self._group_facts.get(gang), self._named_queues.of(gang)
-        if facts is None or queue is None or facts.queue == queue:
-            return
-        facts = self._group_facts[gang] = msgspec.structs.replace(facts, queue=queue)
-        self.cluster_events.gangs.add(gang)
-        self.cluster_events.room = True
-        phase = self.cluster.gangs[gang].phase  # it may have come further than its object shows
-        found = self.cluster.put_gang(msgspec.structs.replace(facts, phase=phase))
-        found.profile = self._profiles.of(gang, found.profile)
-
-    def _reread_members(self, gang: str) -> None:
-        """Whether their group exists is told to pods."""
-        found = self.cluster.gangs.get(gang)
-        tasks = found.tasks.values() if found is not None else ()
-        self._stale |= dict.fromkeys((task.namespace, task.name) for task in tasks)
+    def _moved_gangs(self, gangs: list[Gang]) -> None:
+        """Gangs have come into another queue, because the one that they name came or went."""
+        self.cluster_events.gangs.update(gang.id for gang in gangs)
 
     def _read_other(self, resource: Resource, obj: Object) -> None:
         self.cluster_events.room = True
@@ -419,10 +353,11 @@ class World:
     def settle(self) -> None:
         """Before a turn: reads pods again whose surroundings have changed, each once, and weighs namespaces."""
         stale, self._stale = self._stale, {}
-        if self._volumes_moved:
-            self._volumes_moved = False
+        moved = self._claiming.take_moved()
+        if moved is not None:
             self.reader.volumes.volumes_changed()
-            stale |= dict.fromkeys(self._claiming.values())
+            stale |= dict.fromkeys(moved.values())
+            self.cluster_events.gangs |= set(self._slots.put_claiming(self._group_facts))
         if self._quotas_moved:
             self._quotas_moved = False
             self.cluster.namespace_weights = namespace_weights(self.cluster.quotas.values(), self._weight_names)
@@ -430,20 +365,11 @@ class World:
             pod = self.cache.find(r.PODS, Pod, key)
             if pod is not None:
                 self._read_pod(pod)
-
-    def _follow_claims(self, pod: Pod, new: bool, *, waits: bool) -> None:
-        """Keeps track of the pods that wait with claims: what serves a claim may change any time."""
-        self._claiming.pop(pod.uid, None)
-        for claim in claims_of(pod):
-            if waits:
-                self._claiming[pod.uid] = key_of(pod)
-            if new:
-                # A claim that several pods use is another matter to each of them.
-                others = (key_of(other) for other in self.cache.pods_using(claim) if other.uid != pod.uid)
-                self._stale |= dict.fromkeys(others)
+        if not self._remembered:
+            self._remembered = True
+            self._remember()
 
     def _storage_changed(self, obj: Object) -> None:
+        self._stale |= dict.fromkeys(self._claiming.changed(obj))
         if isinstance(obj, PersistentVolumeClaim):
-            self._stale |= dict.fromkeys(map(key_of, self.cache.pods_using(key_of(obj))))
-        else:
-            self._volumes_moved = True
+            self.cluster_events.gangs |= set(self._slots.put_claiming(self._group_facts))

@@ -46,7 +46,7 @@ class Hook(msgspec.Struct, frozen=True):
 
     The first two get the new document and the old one (None at creation).  `looks_at` are the resources that they
     ask their surroundings about.  `new_only` says that they have nothing to say about changes, and `condition`
-    (CEL) which objects they are about at all, for servers that can tell before they ask.
+    (CEL) which objects they are about at all, for servers that can find out before they ask.
     """
 
     resource: Resource

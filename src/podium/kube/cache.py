@@ -2,7 +2,7 @@
 
 Two streams feed a cache: watch events, and the answers to one's own writes.  The second makes a controller see
 what it has just done without waiting for the watch; the version check makes the order of arrival harmless.  One
-case it cannot see: an answer that arrives after the watch has told that the object is gone.  So the cache also
+case it cannot see: an answer that arrives after the watch has shown that the object is gone.  So the cache also
 remembers, for a while, the UIDs of what it has buried.
 
 The index by labels is made for a namespace when somebody first selects in it, and kept from then on: a namespace
@@ -73,7 +73,7 @@ class Cache:
         if old is not None:
             known, reported = version_of(old), version_of(obj)
             if known == reported and old == obj:
-                objects[key] = obj  # the same, told again: those who share a watch then share what it tells
+                objects[key] = obj  # the same once more: those who share a watch then share its objects
             if known >= reported:
                 return obj
             self._unindex(resource, key, old)

@@ -73,7 +73,7 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
 
 
 def make_authority(now: datetime) -> Signed:
-    """An authority of one's own, trusted by whoever is told of it."""
+    """An authority of one's own, trusted by whoever is given it."""
     key = ec.generate_private_key(ec.SECP256R1())
     # The name differs with every authority: clients that trust two of them must not mix them up.
     name = _name(f"podium-ca-{secrets.token_hex(4)}")

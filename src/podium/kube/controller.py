@@ -21,7 +21,7 @@ from podium.kube.wire import Object
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A sentence for the users of an object, told as an Event once the outcome's changes have been made."""
+    """A sentence for the users of an object, an Event once the outcome's changes have been made."""
 
     resource: Resource
     about: Object
@@ -31,7 +31,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a reconcile() wants: writes in order, when to be asked again without an event, and what to tell."""
+    """What a reconcile() wants: writes in order, when to be asked again without an event, and what to report."""
 
     changes: tuple[Change, ...] = ()
     again_at: float | None = None
@@ -72,7 +72,7 @@ class Universal(Controller, Protocol):
 
 @runtime_checkable
 class Complaining(Controller, Protocol):
-    """A controller that tells users what a server refuses: they cannot read its log."""
+    """A controller that reports to users what a server refuses: they cannot read its log."""
 
     def refused(self, key: Key, change: Change, error: ApiError, cache: Cache) -> Note | None: ...
 

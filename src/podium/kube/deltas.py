@@ -51,7 +51,7 @@ Delta = Added[T] | Modified[T] | Deleted[T] | Undecodable
 
 
 class Mirror(Generic[T]):
-    """The objects of one collection, as far as they have been told."""
+    """The objects of one collection, as far as they have been seen."""
 
     def __init__(self) -> None:
         self._known: dict[Key, T | Undecodable] = {}
@@ -70,7 +70,7 @@ class Mirror(Generic[T]):
         """An object exists in this version."""
         key = entry_key(new)
         if isinstance(new, Undecodable) and not key[1]:
-            return [new]  # nameless: it can be told, but never found again
+            return [new]  # nameless: it can be passed on, but never found again
         old = self._known.get(key)
         if old is not None and entry_version(old) == entry_version(new) != "":
             return []
@@ -95,7 +95,7 @@ class Mirror(Generic[T]):
         return [Deleted(key, known if isinstance(gone, Undecodable) else gone)]
 
     def replace(self, entries: Iterable[T | Undecodable]) -> list[Delta[T]]:
-        """The whole collection as listed: what is missing has been deleted, what is the same is not told."""
+        """The whole collection as listed: what is missing has been deleted, what is the same is left out."""
         listed = {entry_key(entry): entry for entry in entries}
         deltas: list[Delta[T]] = []
         for key in [key for key in self._known if key not in listed]:

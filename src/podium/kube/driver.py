@@ -64,11 +64,11 @@ class Driver:
         views: Mapping[Resource, type[Object]] | None = None,
         advice: Mapping[Resource, str] | None = None,
     ) -> None:
-        """`custom_resources` follows the definitions of custom resources: the machine is told of each that is
+        """`custom_resources` follows the definitions of custom resources: the machine gets each that is
         served, and one that it waits for is looked at as soon as it appears.
 
         `views` are the structs of resources beyond the built-in ones, for machines that read more of them than
-        their metadata; `advice` is what to tell people about a resource that the server does not have.
+        their metadata; `advice` is the hint for people about a resource that the server does not have.
         """
         self._views = dict(views or {})
         self._advice = dict(advice or {})
@@ -116,7 +116,7 @@ class Driver:
         return [watched.reflector for watched in self._watches.values()]
 
     def wake(self) -> None:
-        """The machine was told something by another way: it may have something to do."""
+        """The machine got something by another way: it may have something to do."""
         self._wake.set()
 
     async def drain(self, patience: float) -> None:
@@ -200,7 +200,7 @@ class Driver:
             watching = watch(
                 self._transport,
                 reflector,
-                partial(self._told, resource),
+                partial(self._observed, resource),
                 wake=wake,
                 advice=self._advice.get(resource, ""),
             )
@@ -209,8 +209,8 @@ class Driver:
             self._watches.pop(resource).task.cancel()
             self._listed.discard(resource)
 
-    def _told(self, resource: Resource, deltas: list[Delta[Object]]) -> None:
-        """What a watch tells.  The first time it is the whole state, even if there is nothing."""
+    def _observed(self, resource: Resource, deltas: list[Delta[Object]]) -> None:
+        """Events of a watch.  The first time it is the whole state, even if there is nothing."""
         for delta in deltas:
             self._inbox.append(partial(self._take_in, resource, delta))
         if resource not in self._listed:
@@ -288,5 +288,5 @@ class Driver:
         try:
             answered = decoder.decode(body)
         except msgspec.DecodeError:
-            return None  # a Status, or an object that does not fit: the watch will tell
+            return None  # a Status, or an object that does not fit: the watch will show it
         return answered if answered.metadata.name else None

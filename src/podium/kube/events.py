@@ -2,7 +2,7 @@
 
 A scheduler can say the same sentence about the same pod a thousand times.  The recorder turns the repetitions
 into one Event object whose `count` grows, and lets only a trickle of writes through for each object: the count
-keeps running meanwhile, so the next write that does go out tells the truth.
+keeps running meanwhile, so the next write that does go out has the right count.
 
 It is sans-IO: `record` returns the write, if any, and the caller carries it out.  Events are best effort: a
 lost write is not repeated.
@@ -18,6 +18,7 @@ import msgspec
 
 from podium.kube.changes import Change, Create, Document, Patch
 from podium.kube.resources import EVENTS, Resource
+from podium.kube.rights import Right
 from podium.kube.times import format_time
 from podium.kube.wire import Object
 
@@ -34,6 +35,8 @@ MEMORY_ENTRIES = 4096
 
 LONGEST_MESSAGE = 1024
 LONGEST_NAME = 253
+
+RIGHTS = (Right(EVENTS, ("create", "patch")),)
 
 
 class Regarding(msgspec.Struct, frozen=True):
@@ -78,7 +81,7 @@ class Recorder:
         self._buckets: OrderedDict[Regarding, _Bucket] = OrderedDict()
 
     def record(self, about: Regarding, type: str, reason: str, message: str, now: float) -> Change | None:
-        """Notes that it happened at `now`.  Returns the write that tells it, or None while `about` has had
+        """Notes that it happened at `now`.  Returns the write for it, or None while `about` has had
         its share of writes."""
         sentence = (about, type, reason, message)
         reported = self._recorded.get(sentence)

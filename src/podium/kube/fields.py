@@ -46,7 +46,7 @@ def wrong_type(path: str, value: Any, detail: str) -> FieldError:
 
 
 def unsupported(path: str, value: Any, supported: Iterable[Any]) -> FieldError:
-    """`supported` is told in its own order, or, being a set, sorted."""
+    """`supported` is listed in its own order, or, being a set, sorted."""
     listed = sorted(supported, key=str) if isinstance(supported, Set) else supported
     known = ", ".join(show(s) for s in listed)
     return FieldError(

@@ -39,7 +39,7 @@ class Member(msgspec.Struct, frozen=True):
 
     @property
     def leaving(self) -> bool:
-        """Whether it is on its way out, or has been told to be."""
+        """Whether it is on its way out, or has been asked to go."""
         return self.pod.deleting or self.given_up
 
     @property

@@ -1,7 +1,7 @@
 """Kubeconfig: from the user's files, or the pod we run in, to a `Connection`.
 
 The order is kubectl's: a path given by hand, else $KUBECONFIG (several files, the first to define a name wins),
-else ~/.kube/config, else the service account of the pod.  What is wrong in a file is told in one sentence with
+else ~/.kube/config, else the service account of the pod.  What is wrong in a file is one sentence with
 the file and the field.  Settings that would change who we are or where we go but that we cannot honour (proxies,
 impersonation, auth providers) are refused, never skipped.
 """
@@ -29,6 +29,7 @@ from podium.kube.credentials import (
 )
 from podium.kube.exec_plugin import API_VERSIONS, ExecPlugin
 from podium.kube.kubeconfig_file import Cluster, ExecConfig, Merged, Place, User, load
+from podium.kube.kubeconfig_merging import write_private
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -67,18 +68,7 @@ def write_kubeconfig(path: str | Path, server: str, ca_pem: str, token: str, con
         "contexts": [{"name": context_name, "context": {"cluster": context_name, "user": context_name}}],
         "current-context": context_name,
     }
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    try:
-        # The mode is given at creation: the token is never readable by others, not even for a moment.
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            yaml.safe_dump(document, file, sort_keys=False)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_private(Path(path), yaml.safe_dump(document, sort_keys=False))
 
 
 def _files(path: str | Path | None, environ: Mapping[str, str]) -> list[Path]:

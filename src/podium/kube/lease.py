@@ -1,7 +1,7 @@
 """Leader election by a Lease, without IO: which of several processes may act, and until when.
 
 The protocol and the fields are those of client-go, so podium can stand in line with anybody.  A driver asks `next`
-what to do, does it, and tells the result:
+what to do, does it, and hands the result back:
 
     next(now, wall)  ->  Ask(...)     read the Lease, then call `seen`
                          Write(...)   carry the change out, then call `written`
@@ -20,6 +20,7 @@ others wait for the whole duration since they *saw* it, which was later, and the
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import msgspec
 
@@ -27,8 +28,17 @@ from podium.errors import ApiError, UsageError
 from podium.kube.backoff import Dice
 from podium.kube.changes import Change, Create, Patch
 from podium.kube.resources import LEASES
+from podium.kube.rights import Right
 from podium.kube.times import format_micro_time
 from podium.kube.wire import Lease, LeaseSpec
+
+# On a Lease whose holder runs inside the API server's own process: what to do about it, for who stands by.
+HELD_INSIDE = "podium.dev/held-inside"
+
+
+def rights(names: Iterable[str]) -> tuple[Right, ...]:
+    """What candidates for these Leases need in their namespace.  A creation has no name that could be allowed."""
+    return (Right(LEASES, ("create",)), Right(LEASES, ("get", "patch"), names=tuple(names)))
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -105,6 +115,11 @@ class Election:
     def holder(self) -> str:
         """Who leads, as far as is known."""
         return self._spec.holder_identity or ""
+
+    @property
+    def hint(self) -> str:
+        """What the Lease says of its holder."""
+        return self._lease.annotations.get(HELD_INSIDE, "") if self._lease is not None else ""
 
     def may_write(self, now: float) -> bool:
         """Whether nobody else can be leading now."""

@@ -1,6 +1,6 @@
 """Reading list pages and watch lines into typed objects, at full speed while they fit and leniently when not.
 
-One object that does not fit its struct must not hide the others: it is told as `Undecodable` with whatever name
+One object that does not fit its struct must not hide the others: it comes as `Undecodable` with whatever name
 it has.
 """
 

@@ -5,7 +5,7 @@ which changes are on their way, when to look again, how long to back off after a
 clock.  A driver feeds it events and results and carries out the changes it hands out: `kube.driver` by asyncio,
 the simulator by an event heap.
 
-    observe / forget / synced   what the watches tell
+    observe / forget / synced   events of the watches
     run                         hands out tickets: changes to be carried out, each to be answered by `done`
     next_wake                   when to call `run` again though nothing happened
 
@@ -82,7 +82,7 @@ class Manager:
         self._turns = deque(self._work)  # who comes first in the next `run`
         self._heap: list[tuple[float, str, Key]] = []
         self._landed: dict[tuple[str, Key], None] = {}  # flights whose next wave can go out
-        self._told: list[Ticket] = []
+        self._events: list[Ticket] = []
         self._routes: dict[Resource, list[tuple[_Work, Mapper]]] = {}  # who maps which resource, as first asked
 
     @property
@@ -125,7 +125,7 @@ class Manager:
         self.cache.tombstone(obj.uid)
         known = self.cache.get(resource, *key_of(obj))
         if known is not None and known.uid != obj.uid:
-            return  # a newer object took the name before the delete was told
+            return  # a newer object took the name before the delete was seen
         self.cache.remove(resource, key_of(obj))
         self._mark(resource, obj)
 
@@ -188,7 +188,7 @@ class Manager:
             work.dirty[key] = None
 
     def _complain(self, work: _Work, ticket: Ticket, error: Exception, now: float) -> None:
-        """Tells of the first refusal in a flight; others are mostly of the same kind."""
+        """Reports the first refusal in a flight; others are mostly of the same kind."""
         if isinstance(work.controller, Complaining) and isinstance(error, ApiError) and not _expected(error):
             note = work.controller.refused(ticket.key, ticket.change, error, self.cache)
             self._tell(work, ticket.key, (note,) if note is not None else (), now)
@@ -198,7 +198,7 @@ class Manager:
             about = regarding(note.resource, note.about)
             change = work.recorder.record(about, note.type, note.reason, note.message, now)
             if change is not None:
-                self._told.append(Ticket("", key, change))
+                self._events.append(Ticket("", key, change))
 
     # --- what to do ----------------------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class Manager:
 
         Controllers take turns key by key, so that a burst of one does not hold the others up.
         """
-        tickets, self._told = self._told, []
+        tickets, self._events = self._events, []
         for name, key in self._landed:
             self._send(self._work[name], key, tickets)
         self._landed.clear()
@@ -235,7 +235,7 @@ class Manager:
 
     def next_wake(self, now: float) -> float | None:
         """When `run` has something to do without a new event: now, at a timer, or never (None)."""
-        if self._told or self._landed or any(self._can_run(work) for work in self._work.values()):
+        if self._events or self._landed or any(self._can_run(work) for work in self._work.values()):
             return now
         self._drop_replaced()
         return self._heap[0][0] if self._heap else None
@@ -279,7 +279,7 @@ class Manager:
                     work.dirty[key] = None
 
     def _reconcile(self, work: _Work, key: Key, now: float) -> Outcome:
-        """A controller's bug on one object must not stop the others: it is told and retried slowly."""
+        """A controller's bug on one object must not stop the others: it is logged and retried slowly."""
         try:
             return work.controller.reconcile(key, self.cache, now)
         except Exception:
@@ -322,7 +322,7 @@ class Manager:
 
 
 def _component(controller: Controller) -> str:
-    """Who tells an event.  Controllers that play another component than the controller manager say which."""
+    """The component of an event.  Controllers of another component than the controller manager say which."""
     return str(getattr(controller, "component", f"{controller.name}-controller"))
 
 

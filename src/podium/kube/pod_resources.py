@@ -59,7 +59,7 @@ def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Amounts:
 
 
 def _granted(status: PodStatus) -> dict[str, ContainerStatus]:
-    """The containers whose node has told what they have."""
+    """The containers whose node has reported what they have."""
     both = (status.container_statuses, status.init_container_statuses)
     return {each.name: each for some in both for each in some or () if each.resources is not None}
 

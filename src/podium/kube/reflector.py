@@ -1,9 +1,9 @@
 """The reflector: keeps a mirror of one resource by listing and then watching, whatever happens on the way.
 
-Sans-IO.  A driver (`kube.watching`) asks `next` what to do, does it, and tells the result:
+Sans-IO.  A driver (`kube.watching`) asks `next` what to do, does it, and hands the result back:
 
     next(now)  ->  Ask(request)      fetch it, then call `page(status, body, now)`; before that, `next_page(body)`
-                                     tells what will be asked for next, so that it can be fetched meanwhile
+                                     what will be asked for next, so that it can be fetched meanwhile
                    Follow(request)   open it, call `opened(now)` when the server agrees, `line(data, now)` for each
                                      line while `following`, `stalled(now)` after `stall` seconds of silence
                    Pause(until)      nothing to do before that time, unless poked
@@ -13,7 +13,7 @@ The rules, in the order in which a cluster teaches them:
 - A list comes in pages.  If its history is compacted meanwhile (410), all of it is asked for at once.
 - The watch starts at the list's version and resumes from the last version seen, moved on by bookmarks.
 - A version that is gone (410, Expired) or that the server has not reached (it was restored from a backup) means
-  a new list; the difference to what was known is told, including the objects that vanished in the gap.
+  a new list; the difference to what was known is passed on, including the objects that vanished in the gap.
 - A list that is older than what was seen comes from a server that lags behind the one before, and would bring
   back what is gone and hide what is new.  It is refused, and asked for again until it is new enough.  A server
   that stays behind for minutes has been restored from a backup: then it is the truth.

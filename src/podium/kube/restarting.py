@@ -1,8 +1,8 @@
 """A machine that is built anew when it raises: a bug in one must not end the others that share its driver.
 
-What it was told is kept here, so a new one is told it again, in portions, and nobody has to list anything.  A new
-one starts after a pause, longer each time, and not before everything that the old one had asked for is answered:
-it must not decide on room that a request under way is about to take.
+What it was given is kept here, so a new one is given it again, in portions, and nobody has to list anything.  A
+new one starts after a pause, longer each time, and not before everything that the old one had asked for is
+answered: it must not decide on room that a request under way is about to take.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Restarting:
         self._failures = 0  # in a row
         self._since = float("-inf")  # when this one began
         self._at: float | None = None  # when the next one is to begin; None: nobody has looked at a clock yet
-        self._told: dict[Resource, dict[Key, Object]] = {}
+        self._objects: dict[Resource, dict[Key, Object]] = {}
         self._listed: dict[Resource, None] = {}
         self._served: dict[Resource, None] = {}
-        self._unreported: deque[tuple[Resource, Key]] = deque()  # what a new one has yet to be told
+        self._unobserved: deque[tuple[Resource, Key]] = deque()  # what a new one has yet to be given
         self._awaited: dict[int, Ticket] = {}  # tickets of this one under way, by identity
         self._abandoned: dict[int, Ticket] = {}  # those of the ones before
 
@@ -57,7 +57,7 @@ class Restarting:
     def resources(self) -> set[Resource]:
         return self._machine.resources if self._running else self._resources
 
-    # --- what it is told -----------------------------------------------------------------------------------------
+    # --- what it is given ----------------------------------------------------------------------------------------
 
     def serve(self, resource: Resource) -> None:
         self._served[resource] = None
@@ -69,15 +69,15 @@ class Restarting:
 
     def synced(self, resource: Resource) -> None:
         self._listed[resource] = None
-        if not self._unreported:
+        if not self._unobserved:
             self._guarded(None, self._machine.synced, resource)
 
     def observe(self, resource: Resource, obj: Object) -> None:
-        self._told.setdefault(resource, {})[key_of(obj)] = obj
+        self._objects.setdefault(resource, {})[key_of(obj)] = obj
         self._guarded(None, self._machine.observe, resource, obj)
 
     def forget(self, resource: Resource, obj: Object) -> None:
-        known = self._told.get(resource, {})
+        known = self._objects.get(resource, {})
         if (last := known.get(key_of(obj))) is not None and last.uid == obj.uid:
             del known[key_of(obj)]
         self._guarded(None, self._machine.forget, resource, obj)
@@ -92,9 +92,9 @@ class Restarting:
     def run(self, now: float, budget: int = 1000) -> list[Ticket]:
         if not self._running:
             self._begin(now)
-        for _ in range(min(budget, len(self._unreported)) if self._running else 0):
+        for _ in range(min(budget, len(self._unobserved)) if self._running else 0):
             self._report_next()
-        if self._unreported or not self._running:
+        if self._unobserved or not self._running:
             return []
         nothing: list[Ticket] = []
         tickets = self._guarded(nothing, self._machine.run, now, budget)
@@ -103,7 +103,7 @@ class Restarting:
         return tickets
 
     def next_wake(self, now: float) -> float | None:
-        if self._running and not self._unreported:
+        if self._running and not self._unobserved:
             wake = self._guarded(None, self._machine.next_wake, now)
             if self._running:
                 return wake
@@ -124,7 +124,7 @@ class Restarting:
             self._at = None
             self._abandoned |= self._awaited
             self._awaited = {}
-            self._unreported.clear()
+            self._unobserved.clear()
             return otherwise
 
     def _begin(self, now: float) -> None:
@@ -143,21 +143,21 @@ class Restarting:
         self._machine = made
         for resource in self._served:
             self._guarded(None, made.serve, resource)
-        self._unreported.extend((resource, key) for resource, known in self._told.items() for key in known)
-        if not self._unreported:
-            self._report_listed()
+        self._unobserved.extend((resource, key) for resource, known in self._objects.items() for key in known)
+        if not self._unobserved:
+            self._observe_listed()
         log.warning("%s has been started anew", self._name)
 
     def _report_next(self) -> None:
-        if not self._unreported:
+        if not self._unobserved:
             return  # it failed at the one before
-        resource, key = self._unreported.popleft()
-        obj = self._told[resource].get(key)
+        resource, key = self._unobserved.popleft()
+        obj = self._objects[resource].get(key)
         if obj is not None:
             self._guarded(None, self._machine.observe, resource, obj)
-        if not self._unreported:
-            self._report_listed()
+        if not self._unobserved:
+            self._observe_listed()
 
-    def _report_listed(self) -> None:
+    def _observe_listed(self) -> None:
         for resource in list(self._listed):
             self._guarded(None, self._machine.synced, resource)

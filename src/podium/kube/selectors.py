@@ -269,7 +269,7 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class FieldMatch:
-    """A compiled field selector: call it with a function that tells the value at a path."""
+    """A compiled field selector: call it with a function that gives the value at a path."""
 
     __slots__ = ("requirements",)
 

@@ -33,7 +33,7 @@ REASONS = {
 
 
 def status_document(error: ApiError) -> dict[str, Any]:
-    """The Status object that tells `error`."""
+    """The Status object for `error`."""
     document: dict[str, Any] = {
         "kind": "Status",
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""YAML that users write, read so that whatever is wrong can be told with its line and column."""
+"""YAML that users write, read so that whatever is wrong can be reported with its line and column."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A turn of the scheduler goes in small portions, and still somebody's plugin, or 
 objects, may take seconds of the process's own loop.  A lease that is lost by that goes to another replica, which
 then has the same work before it.
 
-A loop that never comes back is another matter.  `Pulse` tells how long it has been away: after a minute probes say
+A loop that never comes back is another matter.  `Pulse` knows how long it has been away: after a minute probes say
 so, and the lease is no longer renewed, so that somebody else may lead.
 """
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from podium.core.framework.arguments import Arguments
@@ -75,7 +76,8 @@ def read_profiles(text: str, where: str, names: Sequence[str] = ()) -> dict[str,
         raise UsageError(f"{where}: profiles: it must be a mapping from scheduler names to profiles")
     for name, each in given.items():
         place = f"{where}: profiles.{name}"
-        profiles[str(name)] = _read(_completed(str(name), each, place), place)
+        profile = _read(_completed(str(name), each, place), place)
+        profiles[str(name)] = msgspec.structs.replace(profile, options=_options(str(name), each))
     return profiles
 
 
@@ -84,7 +86,7 @@ def _completed(name: str, document: object, where: str) -> object:
     known = built_in_profiles().get(name)
     if known is None or not isinstance(document, dict):
         return document
-    options = {key: value for key, value in document.items() if any(each.name == key for each in known.options)}
+    options = _options(name, document)
     rest = {key: value for key, value in document.items() if key not in options}
     whole = yaml.safe_load(known.text) | rest
     if known.configure is None:
@@ -93,6 +95,14 @@ def _completed(name: str, document: object, where: str) -> object:
         return known.configure(whole, Arguments(options, known.options))
     except UsageError as error:
         raise UsageError(f"{where}.{error}") from None
+
+
+def _options(name: str, document: object) -> dict[str, Any]:
+    """What a profile says beside actions and tiers, for its dialect."""
+    known = built_in_profiles().get(name)
+    if known is None or not isinstance(document, dict):
+        return {}
+    return {key: value for key, value in document.items() if any(each.name == key for each in known.options)}
 
 
 def _document(text: str, where: str) -> dict[str, Any]:

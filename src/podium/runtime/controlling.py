@@ -14,6 +14,7 @@ from podium.runtime.metrics import Metrics
 from podium.runtime.transports import Fenced
 
 PART = "controllers"
+LEASE = "podium-controllers"  # unless another name is given
 
 
 class ControllersPart:

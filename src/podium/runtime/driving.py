@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Sequence
 
-from podium.dialects.dialect import Dialect, Document
+from podium.dialects.dialect import Dialect, objects_of
 from podium.errors import ApiError, PodiumError
 from podium.kube.client import Client
 from podium.kube.driver import Driver
@@ -54,7 +54,7 @@ async def create_objects(transport: Transport, dialects: Sequence[Dialect]) -> b
     client = Client(transport)
     complete = True
     for dialect in dialects:
-        for resource, document in _objects(dialect):
+        for resource, document in objects_of(dialect):
             name = document["metadata"]["name"]
             try:
                 await client.create(resource, "", document)
@@ -65,24 +65,18 @@ async def create_objects(transport: Transport, dialects: Sequence[Dialect]) -> b
                 if error.code == 401:
                     raise
                 complete = False
-                if error.code != 404:  # a kind that the server lacks is told by its watch
+                if error.code != 404:  # a kind that the server lacks is reported by its watch
                     log.warning("%s %s could not be created: %s", resource.kind, name, error)
     return complete
 
 
 async def create_objects_when_possible(transport: Transport, dialects: Sequence[Dialect], driver: Driver) -> None:
     """The same until it is done: the server may be away, and definitions may be installed later."""
-    needed = {resource for dialect in dialects for resource, _ in _objects(dialect)}
+    needed = {resource for dialect in dialects for resource, _ in objects_of(dialect)}
     while not await _try_to_create(transport, dialects):
         await asyncio.sleep(_OBJECTS_AGAIN)
         while any(each.absent and each.resource in needed for each in driver.reflectors):  # noqa: ASYNC110
             await asyncio.sleep(_ABSENT_AGAIN)  # the watches look for it
-
-
-def _objects(dialect: Dialect) -> Iterator[tuple[Resource, Document]]:
-    resources = {each.resource.kind: each.resource for each in dialect.definitions}
-    for document in dialect.objects:
-        yield resources[document["kind"]], document
 
 
 async def _try_to_create(transport: Transport, dialects: Sequence[Dialect]) -> bool:

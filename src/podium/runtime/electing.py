@@ -52,7 +52,7 @@ class Leadership:
         self._terms = terms
         self.begin_anew()
         self._transport = transport
-        self._told = ""
+        self._logged = ""
         self._pulse = pulse
 
     def begin_anew(self) -> None:
@@ -70,7 +70,8 @@ class Leadership:
         while not election.leading:
             await self._step()
             if election.holder not in ("", election.identity):
-                self._say(logging.INFO, f"standing by: {election.holder} holds the lease {self._name}")
+                hint = f"; {election.hint}" if election.hint else ""
+                self._log(logging.INFO, f"standing by: {election.holder} holds the lease {self._name}{hint}")
         log.info("leading: this process, %s, holds the lease %s", election.identity, self._name)
 
     async def keep(self) -> NoReturn:
@@ -111,7 +112,7 @@ class Leadership:
             election.failed(TransportError("no answer in time"), time.monotonic())
         except PodiumError as error:
             if not (isinstance(error, ApiError) and error.code == 409):
-                self._say(logging.WARNING, f"the lease {self._name}: {_explained(error, election.namespace)}")
+                self._log(logging.WARNING, f"the lease {self._name}: {_explained(error, election.namespace)}")
             election.failed(error, time.monotonic())
 
     async def _read(self, timeout: float) -> Lease | None:
@@ -125,10 +126,10 @@ class Leadership:
         response = await self._transport.request(request_of(change), timeout=timeout)
         return _decode(response.status, response.body)
 
-    def _say(self, level: int, reported: str) -> None:
+    def _log(self, level: int, reported: str) -> None:
         """The same thing again and again is said once."""
-        if reported != self._told:
-            self._told = reported
+        if reported != self._logged:
+            self._logged = reported
             log.log(level, "%s", reported)
 
     @property

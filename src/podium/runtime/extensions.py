@@ -4,7 +4,7 @@
     picky = "my_package.picky:Picky"
 
 A package is imported when a profile names what it brings, so that one that is broken and not used disturbs nobody.
-What cannot be used is a mistake of the configuration that asks for it, told in one sentence with the entry point.
+What cannot be used is a mistake of the configuration that asks for it: one sentence with the entry point.
 """
 
 from __future__ import annotations

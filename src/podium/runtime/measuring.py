@@ -38,6 +38,10 @@ class Stopwatch:
         self.plugins: defaultdict[tuple[str, str], Histogram] = defaultdict(Histogram)
         self.panels: dict[str, list[Plugin]] = {}  # the plugins of each profile's last turn
 
+    def plugins_of_last_turns(self) -> list[Plugin]:
+        """Of all profiles: they know how queues and gangs stood."""
+        return [plugin for panel in self.panels.values() for plugin in panel]
+
     def measured(self, profiles: Mapping[str, Profile]) -> dict[str, Profile]:
         """The same profiles, with stopwatches."""
         return {name: self._measured(name, profile) for name, profile in profiles.items()}

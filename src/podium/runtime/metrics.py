@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol, runtime_checkable
 
+import msgspec
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -18,6 +19,7 @@ from podium.engine.outcomes import Outcome
 from podium.engine.world import World
 from podium.kube.driver import Driver
 from podium.runtime.measuring import MeasuredScheduler, Stopwatch
+from podium.runtime.pool_metrics import pool_metrics
 from podium.runtime.prometheus import counter, gauge, histogram, plain
 from podium.runtime.queue_metrics import queue_metrics
 from podium.runtime.reloading import Configuration
@@ -49,9 +51,19 @@ class Metrics(Collector):
         self._scheduler, self._world = scheduler, world
 
     @property
+    def scheduler(self) -> MeasuredScheduler | None:
+        """The one that works, or that did last."""
+        return self._scheduler
+
+    @property
     def forbidden(self) -> str:
         """Why the scheduler cannot bind any pod; "" if it can, as far as is known."""
         return self._scheduler.counters.forbidden if self._scheduler is not None else ""
+
+    def page(self, path: str) -> bytes | None:
+        """A page of one of the dialects that are spoken, as JSON; None if there is none, or nobody schedules."""
+        found = self._world.page(path) if self._world is not None else None
+        return msgspec.json.encode(found) if found is not None else None
 
     def text(self) -> bytes:
         return generate_latest(self._registry)
@@ -70,6 +82,7 @@ class Metrics(Collector):
             yield from _work(self._scheduler, self.watch)
             yield from _gangs(self._scheduler, self._world, self.watch)
             yield from queue_metrics(self._world, self.watch)
+            yield from pool_metrics(self._world, self._scheduler)
 
 
 def _configuration(configuration: Configuration) -> Iterator[Metric]:
@@ -184,6 +197,12 @@ def _work(scheduler: MeasuredScheduler, watch: Stopwatch) -> Iterator[Metric]:
         "Binds that failed, by the API server's reason; NoAnswer where there was none.",
         ("reason",),
         [((reason,), count) for reason, count in counters.failures.items()],
+    )
+    yield counter(
+        "podium_foreign_binds_total",
+        "Pods of podium's scheduler names that another scheduler has bound.",
+        ("scheduler",),
+        [((name,), count) for name, count in scheduler.clashes.counts.items()],
     )
     yield counter(
         "podium_refusals_total",

@@ -21,8 +21,10 @@ from podium.kube.lease import Terms
 from podium.kube.transport import Transport
 from podium.runtime.aside import Aside, Pulse
 from podium.runtime.electing import Leadership, lead
-from podium.runtime.endpoints import Address, Answers, Endpoints
+from podium.runtime.endpoints import Answers, Endpoints
+from podium.runtime.listener import Address
 from podium.runtime.metrics import Metrics
+from podium.runtime.metrics_access import ReviewedAccess
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +50,7 @@ class Window(msgspec.Struct, frozen=True):
 
 
 class Process:
-    """Runs parts until told to stop."""
+    """Runs parts until it is stopped."""
 
     def __init__(
         self,
@@ -115,7 +117,9 @@ class Process:
     async def _open(self, window: Window, stack: AsyncExitStack) -> None:
         unready = self.unready if window.with_health else None
         stuck = self._pulse.stuck if window.with_health else None
-        answers = Answers(unready, self._metrics.text if window.with_metrics else None, stuck)
+        access = None if window.address.is_local else ReviewedAccess(self._transport)
+        metrics, page = (self._metrics.text, self._metrics.page) if window.with_metrics else (None, None)
+        answers = Answers(unready, metrics, stuck, access, page)
         if window.with_health or window.with_metrics:
             try:
                 opened = await stack.enter_async_context(self._endpoints(window.address, answers))

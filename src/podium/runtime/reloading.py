@@ -1,8 +1,9 @@
 """The configuration in force, and the file that may replace it while the scheduler runs.
 
 The file is looked at, not listened to: mounts of ConfigMaps swap a link, editors swap the file, network file
-systems tell nobody.  Its place, time and size are compared each second, and its content when these have moved and
-come to rest: a file that is being written is not read half.  What cannot be used changes nothing but what is said.
+systems have no notification.  Its place, time and size are compared each second, and its content when these have
+moved and come to rest: a file that is being written is not read half.  What cannot be used changes nothing but
+what is said.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Configuration:
         return str(self._path) if self._path is not None else BUILT_IN
 
     def look(self) -> bool:
-        """Looks at the file; whether there is something to tell.  `refused` says which of the two it is."""
+        """Looks at the file; whether there is something to report.  `refused` says which of the two it is."""
         if self._path is None:
             return False
         signature = self._signature()

@@ -1,4 +1,4 @@
-"""The scheduler's part of a process: one machine, driven against an API server until it is told to stop."""
+"""The scheduler's part of a process: one machine, driven against an API server until it is stopped."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ _VOLUME_LOOK_SECONDS = 0.1
 _WELL_SECONDS = 300.0
 
 PART = SCHEDULER
+LEASE = "podium-scheduler"  # unless another name is given
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -62,7 +63,7 @@ class SchedulerPart:
         period: float = PERIOD,
         rate: Rate | None = None,
         may_write: Callable[[], bool] | None = None,
-        events_on: tuple[str, str] = ("kube-system", "podium-scheduler"),
+        events_on: tuple[str, str] = ("kube-system", LEASE),
     ) -> None:
         """`may_write` is asked before every write.  `events_on` is the Lease that events about the
         scheduler itself are for, as namespace and name."""
@@ -77,6 +78,7 @@ class SchedulerPart:
         self._period = period
         self._recorder = Recorder("podium-scheduler")
         self._events_on = Regarding(LEASES, *events_on, "")
+        self.running: MeasuredScheduler | None = None  # while this process leads
 
     async def run(self, stop: asyncio.Event) -> None:
         """Lists everything afresh, and schedules until `stop` is set; after a bug once more, a little later."""
@@ -97,12 +99,16 @@ class SchedulerPart:
 
     async def _run(self, stop: asyncio.Event) -> None:
         scheduler, driver = self._start()
-        await drive(
-            driver,
-            stop.wait(),
-            create_objects_when_possible(self._transport, self._dialects, driver),
-            self._follow_configuration(scheduler, driver),
-        )
+        self.running = scheduler
+        try:
+            await drive(
+                driver,
+                stop.wait(),
+                create_objects_when_possible(self._transport, self._dialects, driver),
+                self._follow_configuration(scheduler, driver),
+            )
+        finally:
+            self.running = None
 
     async def run_once(self) -> None:
         """One turn of every profile, and its writes."""
@@ -159,13 +165,13 @@ def _is_bug(error: BaseException) -> bool:
 
 
 async def _until_done(scheduler: MeasuredScheduler, driver: Driver) -> None:
-    """Until nothing is left to do, and all has been told.
+    """Until nothing is left to do or to write.
 
     Volumes are somebody else's work: they are waited for a little, and whoever comes next goes on from what has
     been written.
     """
     await driver.idle()
     deadline = time.monotonic() + _VOLUME_SECONDS
-    while scheduler.speaking or (scheduler.holding and time.monotonic() < deadline):
+    while scheduler.reporting or (scheduler.holding and time.monotonic() < deadline):
         await asyncio.sleep(_VOLUME_LOOK_SECONDS)
         await driver.idle()

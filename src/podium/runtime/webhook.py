@@ -2,9 +2,10 @@
 
     API server --AdmissionReview over HTTPS--> hooks, which look at what is watched --answer--> API server
 
-It listens on this machine only, with a certificate that it makes for itself, and tells the API server where it is
-and whom to trust in two configurations, which it takes away again when it ends.  They name podium's own kinds and
-nothing else, and say that a webhook which does not answer is to be ignored: a cluster never waits for podium.
+It has a certificate that it makes for itself, and tells the API server where it is and whom to trust in two
+configurations, which it takes away again when it ends.  They name podium's own kinds and nothing else, and say
+that a webhook which does not answer is to be ignored: a cluster never waits for podium.  On the API server's
+machine it is reached by its address; in a cluster by a Service, in front of one pod.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from podium.errors import ApiError, PodiumError, UsageError
 from podium.kube.admission import Hook
 from podium.kube.admission_review import mutating, validating
 from podium.kube.cache import Cache, Key
-from podium.kube.certificates import certificate_pem, key_pem, make_authority, make_serving, server_context
+from podium.kube.certificates import NAMES, certificate_pem, key_pem, make_authority, make_serving, server_context
 from podium.kube.client import Client
 from podium.kube.controller import NOTHING, Mapper, Outcome
 from podium.kube.driver import Driver
 from podium.kube.manager import Manager
 from podium.kube.mapping import nobody
 from podium.kube.observed import Observed
-from podium.kube.resources import Resource
+from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
+from podium.kube.rights import Right, reading
 from podium.kube.transport import Transport
 from podium.runtime.driving import advice, drive
-from podium.runtime.endpoints import Address
-from podium.runtime.listener import LOOPBACK
+from podium.runtime.listener import Address
 from podium.runtime.webhook_server import HttpsServer
 
 log = logging.getLogger(__name__)
@@ -67,17 +68,54 @@ _TIMEOUT_SECONDS = 5
 _SYNC_AGAIN = 0.05
 
 
+def webhook_rights(dialects: Iterable[Dialect]) -> tuple[Right, ...]:
+    """What the webhook of some dialects needs: what its hooks look at, and its own two configurations."""
+    looks_at = dict.fromkeys(resource for each in dialects for hook in each.hooks for resource in hook.looks_at)
+    registering = (
+        right
+        for resource in (MUTATINGWEBHOOKS, VALIDATINGWEBHOOKS)
+        for right in (Right(resource, ("create",)), Right(resource, ("patch", "delete"), names=(NAME,)))
+    )
+    return (*reading((*looks_at, CUSTOMRESOURCEDEFINITIONS)), *registering)
+
+
+class Service(msgspec.Struct, frozen=True):
+    """The Service by which an API server reaches a webhook that runs in its cluster."""
+
+    namespace: str
+    name: str
+    port: int = 443
+
+    @classmethod
+    def read(cls, text: str) -> Service:
+        namespace, slash, name = text.partition("/")
+        if not (namespace and slash and name) or "/" in name:
+            raise UsageError(f"--service wants namespace/name, not {text!r}")
+        return cls(namespace, name)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """What the API server calls it when it looks at the certificate."""
+        return f"{self.name}.{self.namespace}.svc", f"{self.name}.{self.namespace}.svc.cluster.local"
+
+
 class Webhook:
     """The webhook of some API families, for one API server."""
 
     def __init__(
-        self, transport: Transport, dialects: Iterable[Dialect], address: Address, more: Iterable[Hook] = ()
+        self,
+        transport: Transport,
+        dialects: Iterable[Dialect],
+        address: Address,
+        more: Iterable[Hook] = (),
+        service: Service | None = None,
     ) -> None:
         """`more` hooks are no family's: what the scheduler's profiles ask for."""
         self._client = Client(transport)
         self._dialects = tuple(dialects)
         self._hooks = (*(hook for each in self._dialects for hook in each.hooks), *more)
         self._address = address
+        self._service = service
         self._manager = Manager([_Onlooker(self._hooks)])
         views = views_of(self._dialects)
         reported = advice(self._dialects)
@@ -85,21 +123,21 @@ class Webhook:
         self.url = ""
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serves until told to stop."""
+        """Serves until it is stopped."""
         await drive(self._driver, self._serve(stop))
 
     async def _serve(self, stop: asyncio.Event) -> None:
-        if self._address.elsewhere:
-            log.warning("the webhook is served on %s, not on %s", LOOPBACK, self._address.elsewhere)
         while not self._driver.synced:  # noqa: ASYNC110 (a moment at the start)
             await asyncio.sleep(_SYNC_AGAIN)
         async with AsyncExitStack() as stack:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="podium-webhook-")))
-            authority, context = _identity(directory)
-            server = HttpsServer(self._address.port, context, self._answer)
+            hosts = NAMES if self._service is None else self._service.hosts
+            authority, context = _identity(directory, hosts)
+            server = HttpsServer(self._address, context, self._answer)
             await stack.enter_async_context(server)
-            self.url = f"https://{LOOPBACK}:{server.port}"
-            for resource, document in configurations(self._hooks, self.url, authority).items():
+            self.url = f"https://{self._address.shown}:{server.port}"
+            reached = self.url if self._service is None else self._service
+            for resource, document in configurations(self._hooks, reached, authority).items():
                 await self._register(resource, document)
                 stack.push_async_callback(self._withdraw, resource)
             log.info("serving admission at %s", self.url)
@@ -151,21 +189,21 @@ class _Onlooker:
         return NOTHING
 
 
-def _identity(directory: Path) -> tuple[bytes, Any]:
+def _identity(directory: Path, hosts: Iterable[str]) -> tuple[bytes, Any]:
     """A certificate for this run: the authority's part for clients, and the context that serves it."""
     now = datetime.now(UTC)
     authority, authority_key = make_authority(now)
-    certificate, key = make_serving(authority, authority_key, now)
+    certificate, key = make_serving(authority, authority_key, now, hosts)
     files = directory / "server.crt", directory / "server.key"
     for file, content in zip(files, (certificate_pem(certificate), key_pem(key)), strict=True):
         file.write_bytes(content)
     return certificate_pem(authority), server_context(*files)
 
 
-# --- what the API server is told ---------------------------------------------------------------------------
+# --- its registration ------------------------------------------------------------------------------------
 
 
-def configurations(hooks: Iterable[Hook], url: str, authority: bytes) -> dict[Resource, Document]:
+def configurations(hooks: Iterable[Hook], reached: str | Service, authority: bytes) -> dict[Resource, Document]:
     """Both configurations: narrow rules, and whom to trust."""
     bundle = base64.b64encode(authority).decode()
     filling: list[Document] = []
@@ -173,10 +211,10 @@ def configurations(hooks: Iterable[Hook], url: str, authority: bytes) -> dict[Re
     for number, hook in enumerate(hooks):
         writes = ["CREATE"] if hook.new_only else ["CREATE", "UPDATE"]
         if hook.mutate is not None:
-            filling.append(_entry(number, hook, writes, url + MUTATE, bundle))
+            filling.append(_entry(number, hook, writes, _client(reached, MUTATE, bundle)))
         operations = (writes if hook.validate is not None else []) + (["DELETE"] if hook.keep is not None else [])
         if operations:
-            refusing.append(_entry(number, hook, operations, url + VALIDATE, bundle))
+            refusing.append(_entry(number, hook, operations, _client(reached, VALIDATE, bundle)))
     return {
         MUTATINGWEBHOOKS: _configuration(MUTATINGWEBHOOKS, filling),
         VALIDATINGWEBHOOKS: _configuration(VALIDATINGWEBHOOKS, refusing),
@@ -192,7 +230,15 @@ def _configuration(resource: Resource, webhooks: list[Document]) -> Document:
     }
 
 
-def _entry(number: int, hook: Hook, operations: list[str], url: str, bundle: str) -> Document:
+def _client(reached: str | Service, path: str, bundle: str) -> Document:
+    """How the API server gets here: by a URL, or by a Service."""
+    if isinstance(reached, str):
+        return {"url": reached + path, "caBundle": bundle}
+    service = {"namespace": reached.namespace, "name": reached.name, "port": reached.port, "path": path}
+    return {"service": service, "caBundle": bundle}
+
+
+def _entry(number: int, hook: Hook, operations: list[str], client: Document) -> Document:
     resource = hook.resource
     rule: Document = {
         "apiGroups": [resource.group],
@@ -204,7 +250,7 @@ def _entry(number: int, hook: Hook, operations: list[str], url: str, bundle: str
     entry: Document = {
         "name": f"h{number}.{resource.plural}.{resource.group or 'core'}.podium.dev",
         "rules": [rule],
-        "clientConfig": {"url": url, "caBundle": bundle},
+        "clientConfig": client,
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
         "failurePolicy": "Ignore",

@@ -4,7 +4,7 @@ A rule sits on a node of a schema and is evaluated for every value there is of t
 for each item of a list.  `self` is the value, `oldSelf` what it replaces; a rule that mentions `oldSelf` is only
 asked on an update, where the two can be matched.
 
-An expression that cannot be compiled is told when the definition is written (`rule_problems`); what goes wrong
+An expression that cannot be compiled is refused when the definition is written (`rule_problems`); what goes wrong
 later is an ordinary complaint about the object.
 
 Importing this takes a quarter of a second: import it only where there is a rule.
@@ -50,6 +50,7 @@ def _walk(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldErro
     if not schema.ruled or value is None:
         return
     unchanged = old is not ABSENT and same(value, old)
+    seen = _Seen(value, old, schema)
     for rule in schema.rules:
         transition = mentions_old(rule.rule)
         if transition and not rule.optional_old_self and old is ABSENT:
@@ -57,7 +58,7 @@ def _walk(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldErro
         # What was once accepted stays accepted, also under a rule that came later.
         if unchanged and not transition:
             continue
-        error = _ask(rule, value, schema, path, old)
+        error = _ask(rule, seen, path)
         if error is not None:
             yield error
     if isinstance(value, dict):
@@ -74,12 +75,31 @@ def _walk(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldErro
             yield from _walk(item, schema.items, f"{path}[{index}]", same_item(old, item, keys))
 
 
-def _ask(rule: Rule, value: Any, schema: Schema, path: str, old: Any) -> FieldError | None:
+class _Seen:
+    """A value and what it replaces, and how CEL sees them: that is made once for all rules."""
+
+    def __init__(self, value: Any, old: Any, schema: Schema) -> None:
+        self.value = value
+        self.schema = schema
+        self._old = old
+        self._new_in_cel = self._old_in_cel = ABSENT
+
+    def data(self, rule: Rule) -> dict[str, Any]:
+        if self._new_in_cel is ABSENT:
+            self._new_in_cel = to_cel(self.value, self.schema)
+        data = {"self": self._new_in_cel, "hasOldSelf": self._old is not ABSENT}
+        if self._old is not ABSENT:
+            if self._old_in_cel is ABSENT:
+                self._old_in_cel = to_cel(self._old, self.schema)
+            data["previousSelf" if rule.optional_old_self else "oldSelf"] = self._old_in_cel
+        return data
+
+
+def _ask(rule: Rule, seen: _Seen, path: str) -> FieldError | None:
     """The complaint, if the value breaks the rule."""
+    value, schema = seen.value, seen.schema
     here = path or "<nil>"
-    data = {"self": to_cel(value, schema), "hasOldSelf": old is not ABSENT}
-    if old is not ABSENT:
-        data["previousSelf" if rule.optional_old_self else "oldSelf"] = to_cel(old, schema)
+    data = seen.data(rule)
     outcome = _evaluate(rule.rule, schema, rule.optional_old_self, data)
     if outcome is True:
         return None
@@ -119,14 +139,14 @@ def _evaluate(text: str, schema: Schema, optional: bool, data: dict[str, Any], w
         return str(error)
     value = result.plain_value()
     if result.type() == cel.Type.ERROR:
-        return _told(str(value))
+        return _message(str(value))
     if wanted == "string":
         return _Text(value) if isinstance(value, str) else f"{value!r} is not a string"
     return value if isinstance(value, bool) else f"{value!r} is not a bool"
 
 
-def _told(error: str) -> str:
-    """An evaluation's error in the words of a real server."""
+def _message(error: str) -> str:
+    """An evaluation's error as a real server states it."""
     missing = re.search(r'Key not found in map : "?(.*?)"?$', error)
     if missing:
         return f"no such key: {missing[1]}"

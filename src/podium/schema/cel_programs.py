@@ -142,6 +142,7 @@ def _cel_type(name: str) -> Any:
 # --- values ------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=4096)
 def escape(name: str) -> str:
     """A property's name as an identifier of CEL; empty if it can have none."""
     if name in _RESERVED:

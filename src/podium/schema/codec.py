@@ -1,6 +1,6 @@
 """A CRD's OpenAPI schema: read into the model, and written back for publication.
 
-Reading trusts what it reads: whether it is a schema at all is told by `structural.problems`.
+Reading trusts what it reads: whether it is a schema at all, `structural.problems` checks.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ server with an older definition may hold objects that break them, and those shal
 unreadable.
 
 A part that is a built-in type (a template of pods) is kept raw in its struct, and names the type: its fields go
-into the definition from the tables of the built-in kinds, so that any server can tell a field that nobody reads.
+into the definition from the tables of the built-in kinds, so that any server finds a field that nobody reads.
 """
 
 from __future__ import annotations
@@ -50,10 +50,18 @@ Amounts = Annotated[dict[str, Amount], msgspec.Meta(extra_json_schema={"maxPrope
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A condition in CEL between the fields of a struct.  A struct lists its own in a class variable `RULES`."""
+    """A condition in CEL between the fields of a struct.  A struct lists its own in a class variable `RULES`.
+
+    `field` is the one that is said to be wrong: `.minAvailable`.
+    """
 
     rule: str
     message: str
+    field: str = ""
+
+    def document(self) -> Document:
+        found = {"rule": self.rule, "message": self.message}
+        return found | ({"fieldPath": self.field} if self.field else {})
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -83,6 +91,7 @@ class Definition(msgspec.Struct, frozen=True):
     columns: tuple[Column, ...] = ()
     status: bool = False  # whether the status is a subresource of its own
     scale: Scale | None = None
+    approved: str = ""  # where the API was reviewed: servers ask for it in groups of Kubernetes' own names
 
     def document(self) -> Document:
         """The CustomResourceDefinition, ready to be applied."""
@@ -115,10 +124,13 @@ class Definition(msgspec.Struct, frozen=True):
             names["shortNames"] = list(self.short_names)
         if self.categories:
             names["categories"] = list(self.categories)
+        metadata: Document = {"name": resource.group_resource}
+        if self.approved:
+            metadata["annotations"] = {"api-approved.kubernetes.io": self.approved}
         return {
             "apiVersion": CUSTOMRESOURCEDEFINITIONS.api_version,
             "kind": CUSTOMRESOURCEDEFINITIONS.kind,
-            "metadata": {"name": resource.group_resource},
+            "metadata": metadata,
             "spec": {
                 "group": resource.group,
                 "names": names,
@@ -227,10 +239,12 @@ def _struct(kind: types.StructType) -> Document:
     if kind.cls.__doc__:
         schema["description"] = " ".join(kind.cls.__doc__.split())
     schema["properties"] = members
-    required = [field.encode_name for field in kind.fields if field.required]
+    # What decoding does without, a server may insist on: a struct lists that in a class variable `REQUIRED`.
+    insists: tuple[str, ...] = getattr(kind.cls, "REQUIRED", ())
+    required = [each.encode_name for each in kind.fields if each.required or each.encode_name in insists]
     if required:
         schema["required"] = required
     rules: tuple[Rule, ...] = getattr(kind.cls, "RULES", ())
     if rules:
-        schema["x-kubernetes-validations"] = [{"rule": each.rule, "message": each.message} for each in rules]
+        schema["x-kubernetes-validations"] = [each.document() for each in rules]
     return schema

@@ -25,7 +25,7 @@ _RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
 def job_selector(document: Document, uid: str) -> None:
-    """Gives a Job the selector and the labels by which its pods are told from those of other Jobs.
+    """Gives a Job the selector and the labels that distinguish its pods from those of other Jobs.
 
     With `manualSelector` the user has chosen them, and only a real API server's checks apply.
     """

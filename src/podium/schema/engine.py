@@ -4,7 +4,7 @@ This stands in the way of every write, so it is done in two speeds.  A schema is
 function; nearly every document gets a yes, for some ten microseconds, and nothing else happens.  Only after a no
 the schema is walked again, slowly, to say what is wrong and where.
 
-Two callers share it.  Built-in kinds get a type mismatch told as the decoder of a real server tells it
+Two callers share it.  Built-in kinds get the message of a real server's decoder for a type mismatch
 (`type_error`); custom resources have their types checked with their values (`validate`).  The document itself and
 every embedded resource always have apiVersion, kind and metadata, whatever their schema says.
 """

@@ -1,4 +1,4 @@
-"""A value of the wrong type, told as the decoder of a real API server tells it.
+"""A value of the wrong type, with the message of a real API server's decoder.
 
     json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32
 
@@ -46,7 +46,7 @@ def _mismatch(value: Any, schema: Schema, owner: str, path: str, resource: bool)
     if schema.format == "quantity":
         return None if is_quantity(value) else _QUANTITY_RULE
     if not _fits(value, schema, resource):
-        return _told(value, schema, owner, path)
+        return _message(value, schema, owner, path)
     if isinstance(value, dict):
         inner_owner = schema.name.rpartition(".")[2] or owner
         members = members_of(schema, resource)
@@ -89,7 +89,7 @@ def _fits(value: Any, schema: Schema, resource: bool) -> bool:
     return type(value) is int and low <= value <= high
 
 
-def _told(value: Any, schema: Schema, owner: str, path: str) -> str:
+def _message(value: Any, schema: Schema, owner: str, path: str) -> str:
     given = _json_type(value)
     if given == "number" and (schema.type in ("integer", "number") or schema.int_or_string):
         given = f"number {value}"

@@ -8,7 +8,7 @@ import msgspec
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One x-kubernetes-validations entry: a CEL expression and how to tell that it failed."""
+    """One x-kubernetes-validations entry: a CEL expression and the message when it fails."""
 
     rule: str
     message: str = ""

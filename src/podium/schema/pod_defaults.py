@@ -128,7 +128,7 @@ def qos_class(document: Document) -> str:
 
 
 def _sum(total: dict[str, int], amounts: Document | None) -> int:
-    """Adds CPU and memory, and tells how many of the two were there: others do not matter for the class."""
+    """Adds CPU and memory; returns how many of the two were there: others do not matter for the class."""
     found = 0
     if amounts:
         for name, parse in (("cpu", parse_milli), ("memory", parse_units)):

@@ -254,7 +254,7 @@ def _member(schema: Schema, key: str) -> Schema:
 
 
 def _strategy(schema: Schema) -> str:
-    """merge, replace or nothing; retainKeys beside it only tells clients to send the directive."""
+    """merge, replace or nothing; retainKeys beside it only makes clients send the directive."""
     return next((each for each in schema.merge_strategy.split(",") if each != "retainKeys"), "")
 
 

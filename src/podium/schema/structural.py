@@ -269,7 +269,7 @@ def _default_problems(openapi: Document, schema: Schema, path: str) -> Iterator[
 
 
 def _rule_problems(openapi: Document, schema: Schema, path: str, unmatched: str) -> Iterator[FieldError]:
-    """`unmatched` is the list in which items cannot be told apart, so that nothing below has an old value."""
+    """`unmatched` is the list in which items cannot be distinguished, so that nothing below has an old value."""
     if not schema.ruled:
         return
     # Expressions are rare, and the library behind them takes long to import.

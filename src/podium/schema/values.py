@@ -1,4 +1,4 @@
-"""Whether the values of a custom resource are ones its schema allows, told in the API server's words.
+"""Whether the values of a custom resource are ones its schema allows, with the API server's messages.
 
 Values are checked as they stand: pruning and defaulting come before.  Rules in CEL come after everything else, on
 a document that is otherwise right, since an expression may rely on it.

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.sim.ledger import RESOURCES, Ledger, LedgerJob
-from podium.sim.statistics import Spread, evenness, spread
+from podium.sim.queue_figures import QueueFigures, fairness, queue_figures, wait_of
+from podium.sim.statistics import Spread, spread
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -22,6 +23,7 @@ Whole = NDArray[np.int64]
 POINTS = 240  # of a series
 MAP_ROWS, MAP_COLUMNS = 48, 96
 GANTT_ROWS = 40
+NEVER = 10  # jobs that never started which are named
 # The classes of waits: up to so many seconds each, and what is more.
 WAITS = (1.0, 60.0, 600.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 
@@ -34,16 +36,14 @@ class Amounts(msgspec.Struct, frozen=True):
     memory: float | None = None
 
 
-class QueueFigures(msgspec.Struct, frozen=True):
-    """What a queue's jobs met with.  Jobs of no queue stand under an empty name, without a weight."""
+class NeverStarted(msgspec.Struct, frozen=True):
+    """A job that has not run, and why."""
 
     name: str
-    weight: int | None
-    jobs: int
-    finished: int
-    gpu_hours: float  # that its finished jobs asked for, times their run time
-    wait_seconds: Spread
-    slowdown: float  # from arrival to end, by the run time: the mean
+    queue: str
+    pods: int
+    gpus: float
+    why: str
 
 
 class Waits(msgspec.Struct, frozen=True):
@@ -106,6 +106,7 @@ class Figures(msgspec.Struct, frozen=True):
     jobs: int
     finished: int
     unfinished: int
+    never_started: int
     makespan_seconds: float
     utilisation_percent: Amounts
     allocation_percent: Amounts
@@ -113,12 +114,13 @@ class Figures(msgspec.Struct, frozen=True):
     wait_seconds: Spread
     completion_seconds: Spread
     evictions: int
-    fairness: float
+    fairness: float | None  # None without jobs
     queues: list[QueueFigures]
     waits: Waits
     series: Series
     map: NodeMap
     gantt: Gantt
+    never: list[NeverStarted]  # the first of those that never started
 
 
 class _Curve:
@@ -202,15 +204,20 @@ class _Reader:
             utilisation_percent=Amounts(**{name: self._utilisation(name, used[name]) for name in RESOURCES}),
             allocation_percent=Amounts(**{name: self._allocation(name, used[name]) for name in RESOURCES}),
             fragmentation_percent=self._fragmentation(used["gpu"], fragments),
-            wait_seconds=spread([job.started - job.arrival for job in self._jobs if job.started >= 0]),
+            never_started=sum(job.started < 0 for job in self._jobs),
+            wait_seconds=spread([wait_of(job, self._makespan) for job in self._jobs]),
             completion_seconds=spread([job.ended - job.arrival for job in done]),
             evictions=sum(job.evictions for job in self._jobs),
-            fairness=evenness(_slowdown(mine) for mine in _by_queue(done).values()),
-            queues=_queues(self._jobs, weights),
+            fairness=fairness(self._jobs, weights, self._makespan),
+            queues=queue_figures(self._jobs, weights, self._makespan),
             waits=_waits([job.started - job.arrival for job in self._jobs if job.started >= 0]),
             series=self._series(used, fragments),
             map=self._map(),
             gantt=self._gantt(),
+            never=[
+                NeverStarted(job.name, job.queue, job.pods, job.asks.gpu, job.why)
+                for job in [job for job in self._jobs if job.started < 0][:NEVER]
+            ],
         )
 
     def _until(self) -> Floats:
@@ -384,33 +391,3 @@ def _waits(waits: Sequence[float]) -> Waits:
     # A class has its upper end, so that what did not wait more than a second is in the first one.
     counts = np.diff(np.searchsorted(np.sort(np.asarray(waits, dtype=np.float64)), edges, side="right"))
     return Waits([*WAITS, None], counts.tolist())
-
-
-def _by_queue(jobs: Sequence[LedgerJob]) -> dict[str, list[LedgerJob]]:
-    found: dict[str, list[LedgerJob]] = {}
-    for job in jobs:
-        found.setdefault(job.queue, []).append(job)
-    return found
-
-
-def _slowdown(done: Sequence[LedgerJob]) -> float:
-    slow = [(job.ended - job.arrival) / max(job.duration, 1.0) for job in done]
-    return sum(slow) / len(slow) if slow else 0.0
-
-
-def _queues(jobs: Sequence[LedgerJob], weights: dict[str, int]) -> list[QueueFigures]:
-    found = []
-    for name, mine in sorted(_by_queue(jobs).items()):
-        done = [job for job in mine if job.ended >= 0]
-        found.append(
-            QueueFigures(
-                name=name,
-                weight=weights.get(name, 1) if name else None,
-                jobs=len(mine),
-                finished=len(done),
-                gpu_hours=round(sum(job.asks.gpu * job.duration for job in done) / 3600, 2),
-                wait_seconds=spread([job.started - job.arrival for job in mine if job.started >= 0]),
-                slowdown=round(_slowdown(done), 3),
-            )
-        )
-    return found

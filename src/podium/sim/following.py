@@ -13,6 +13,7 @@ from podium.core.model.model import Gang, Phase, Task
 from podium.core.model.resources import CPU, MEMORY
 from podium.dialects.kubernetes.devices import GPU_MILLI
 from podium.embedded.nodes.shapes import GPU
+from podium.engine.last_refusal import last_refusal
 from podium.kube.pod_resources import pod_requests
 from podium.kube.resources import NODES, PODS, Resource
 from podium.kube.wire import Node, Object, Pod, condition
@@ -92,6 +93,10 @@ class Follower:
         for gang in cluster.world.cluster.gangs.values():
             if gang.id not in self._groups and not gang.tasks and gang.phase in (Phase.PENDING, Phase.INQUEUE):
                 self._never_let(gang)
+        for group in self._groups.values():
+            known = cluster.world.cluster.find_gang(group.gang) if group.gang else None
+            if group.line.started < 0 and known is not None:
+                group.line.why = self._why(known)
         for line in lines:
             if line.started >= 0:
                 line.duration = (line.ended if line.ended >= 0 else cluster.elapsed) - line.started
@@ -232,7 +237,13 @@ class Follower:
         arrival = max(0.0, self._cluster.elapsed - (self._cluster.now - gang.created))
         self.ledger.wished(_least(gang), arrival)
         name, queue = self._name(gang), self._queue_of(gang)
-        self.ledger.jobs.append(LedgerJob(name, queue, gang.minimum, _least(gang), arrival))
+        why = self._why(gang)
+        self.ledger.jobs.append(LedgerJob(name, queue, gang.minimum, _least(gang), arrival, why=why))
+
+    def _why(self, gang: Gang) -> str:
+        scheduler = self._cluster.scheduler
+        refusal = last_refusal(scheduler.world, scheduler.decision_log, gang)
+        return str(refusal) if refusal is not None else ""
 
     def _amount(self, pod: Pod, task: Task | None) -> Amount:
         if task is None:
@@ -248,7 +259,7 @@ class Follower:
 
 
 def _belongs(pod: Pod, task: Task | None) -> tuple[str, str, str]:
-    """The job of a pod: what tells it from others, its name, and its gang."""
+    """The job of a pod: what identifies it, its name, and its gang."""
     if task is not None and not task.gang.id.startswith("pod/"):
         return task.gang.id, _named(task.gang.namespace, task.gang.name), task.gang.id
     gang = task.gang.id if task is not None else ""

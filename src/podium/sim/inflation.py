@@ -35,6 +35,8 @@ from podium.sim.traces.openb import Arrivals, GpuNode, GpuPod
 
 _PODS_OF_A_NODE = 1001
 _QUEUE = "inflation"
+_TOGETHER = 256  # samples that are measured at once
+_NOTHING = np.zeros((0, 1), dtype=np.int64)
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -73,12 +75,13 @@ class Inflation(msgspec.Struct, frozen=True):
     trace_hash: str  # of all placements, in order
 
 
-class _Sample(msgspec.Struct, frozen=True):
+class _Sample(msgspec.Struct):
     arrived: float
     allocated: float
     cpu: float
     memory: float
-    fragmented: float
+    idle: int  # thousandths of GPUs
+    fragmented: float = 0.0
 
 
 def inflate(
@@ -141,7 +144,11 @@ def _outcomes(decisions: Sequence[Decision]) -> dict[str, Bind | None]:
 
 
 class _Meter:
-    """Takes a sample after each pod."""
+    """Takes a sample after each pod.
+
+    A pod changes one node.  What is fragmented there afterwards is worked out for many pods at once: the measure
+    costs nearly the same for one node as for some hundred.
+    """
 
     def __init__(self, cluster: Cluster, nodes: Sequence[GpuNode]) -> None:
         self._cluster = cluster
@@ -152,15 +159,18 @@ class _Meter:
         self._memory_there = max(1, sum(node.memory for node in nodes))
         self._arrived = self._allocated = self._cpu = self._memory = 0
         self._placed: list[tuple[int, str, int]] = []  # per cent that had arrived, node, thousandths of GPUs
-        self._by_row = self._fragmented(np.arange(cluster.nodes.count, dtype=np.int64))
+        rows = np.arange(cluster.nodes.count, dtype=np.int64)
+        self._models = cluster.nodes.devices.models(rows)
+        free_cpu = cluster.nodes.allocatable[rows, CPU] - cluster.nodes.used[rows, CPU]
+        self._by_row = self._fragmented(rows, cluster.nodes.devices.free(rows), free_cpu)
+        self._unmeasured: list[_Sample] = []
+        self._changed: list[tuple[int, np.ndarray, int]] = []  # of those: row (-1: none), free devices, free CPU
         self._samples: dict[int, list[_Sample]] = {}
 
-    def _fragmented(self, rows: np.ndarray) -> np.ndarray:
-        nodes = self._cluster.nodes
+    def _fragmented(self, rows: np.ndarray, free: np.ndarray, cpu: np.ndarray) -> np.ndarray:
         if self._target is None:
             return np.zeros(len(rows))
-        cpu = nodes.allocatable[rows, CPU] - nodes.used[rows, CPU]
-        return self._target.fragmented(nodes.devices.free(rows), cpu, nodes.devices.models(rows))
+        return self._target.fragmented(free, cpu, self._models[rows])
 
     def take(self, pod: GpuPod, node: str) -> None:
         self._arrived += pod.shape.size
@@ -169,21 +179,45 @@ class _Meter:
             self._cpu += pod.cpu
             self._memory += pod.memory
             self._placed.append((100 * self._arrived // self._capacity, node, pod.shape.size))
-            row = self._cluster.nodes.rows[node]
-            self._by_row[row] = self._fragmented(np.array([row], dtype=np.int64))[0]
-        idle = self._capacity - self._allocated
-        share = 100 * float(self._by_row.sum()) / idle if idle else 0.0
-        arrived = 100 * self._arrived / self._capacity
-        sample = _Sample(
-            arrived,
-            round(100 * self._allocated / self._capacity, 2),
-            100 * self._cpu / self._cpu_there,
-            100 * self._memory / self._memory_there,
-            round(share, 2),
+            nodes = self._cluster.nodes
+            row = nodes.rows[node]
+            free_cpu = int(nodes.allocatable[row, CPU]) - int(nodes.used[row, CPU])
+            free = nodes.devices.free(slice(row, row + 1))
+            self._changed.append((row, free, free_cpu))
+        else:
+            self._changed.append((-1, _NOTHING, 0))
+        self._unmeasured.append(
+            _Sample(
+                100 * self._arrived / self._capacity,
+                round(100 * self._allocated / self._capacity, 2),
+                100 * self._cpu / self._cpu_there,
+                100 * self._memory / self._memory_there,
+                self._capacity - self._allocated,
+            )
         )
-        self._samples.setdefault(round(arrived), []).append(sample)
+        if len(self._unmeasured) == _TOGETHER:
+            self._measure()
+
+    def _measure(self) -> None:
+        """Gives the samples that were taken since the last time what was fragmented then."""
+        placed = [each for each in self._changed if each[0] >= 0]
+        found: list[float] = []
+        if placed:
+            rows = np.array([row for row, _, _ in placed], dtype=np.int64)
+            cpu = np.array([free_cpu for _, _, free_cpu in placed], dtype=np.int64)
+            found = self._fragmented(rows, np.hstack([free for _, free, _ in placed]), cpu).tolist()
+        values = iter(found)
+        for sample, (row, _, _) in zip(self._unmeasured, self._changed, strict=True):
+            if row >= 0:
+                self._by_row[row] = next(values)
+            share = 100 * float(self._by_row.sum()) / sample.idle if sample.idle else 0.0
+            sample.fragmented = round(share, 2)
+            self._samples.setdefault(round(sample.arrived), []).append(sample)
+        self._unmeasured.clear()
+        self._changed.clear()
 
     def curve(self) -> list[Point]:
+        self._measure()
         return [
             Point(
                 percent,

@@ -41,6 +41,7 @@ class LedgerJob(msgspec.Struct):
     ended: float = -1.0
     evictions: int = 0
     duration: float = 0.0  # how long it is meant to run, or has run
+    why: str = ""  # why it has not started, if it never did
 
 
 class Ledger:

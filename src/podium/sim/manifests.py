@@ -36,7 +36,7 @@ def check_manifest(document: Document) -> None:
 
 
 def _check_script(pod: Document) -> None:
-    """A pod that is told nonsense of how long to run would run for ever, and nobody would know why."""
+    """A pod with a bad duration would run for ever, and nobody would know why."""
     metadata = pod.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     if not isinstance(annotations, dict):

@@ -18,6 +18,7 @@ from podium.core.profiles.profile import Profile
 from podium.dialects import authoring, speaking
 from podium.dialects.workloads import DEFAULT_QUEUE, NAMESPACE
 from podium.embedded.nodes.shapes import GPU, Shape, capacity_of, node_documents
+from podium.engine.last_refusal import last_refusal
 from podium.engine.scheduler import PERIOD
 from podium.errors import ApiError, UsageError
 from podium.kube.pod_resources import amounts
@@ -197,8 +198,18 @@ class _Run:
         self._apply(each, pod_document(each.job, each.number))
         each.number += 1
 
+    def _say_why(self) -> None:
+        """Of those who never started: what was last refused to them."""
+        scheduler = self._cluster.scheduler
+        for task in scheduler.world.cluster.tasks.values():
+            each = self._pods.get(task.name)
+            if each is not None and each.line.started < 0 and not each.line.why:
+                refusal = last_refusal(scheduler.world, scheduler.decision_log, task.gang)
+                each.line.why = str(refusal) if refusal is not None else ""
+
     def result(self) -> Replay:
         cluster = self._cluster
+        self._say_why()
         return Replay(
             nodes=sum(shape.count for shape in self._shapes),
             gpus=sum(shape.gpus * shape.count for shape in self._shapes),

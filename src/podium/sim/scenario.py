@@ -10,6 +10,8 @@
       file: job.yaml              # the same, from a file beside this one
     - at: 60
       delete: {apiVersion: v1, kind: Pod, name: a, namespace: default}
+    - at: 70
+      scale: {apiVersion: apps/v1, kind: Deployment, name: web, replicas: 5}
     - at: 90
       fail: gpu-001               # a node falls silent
     - at: 600
@@ -69,6 +71,16 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     namespace: str = "default"
 
 
+class Scaled(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """An object that is to have another number of replicas."""
+
+    api_version: str
+    kind: str
+    name: str
+    replicas: int
+    namespace: str = "default"
+
+
 class Happening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What happens at one time; several things of one entry happen in this order."""
 
@@ -76,6 +88,7 @@ class Happening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     apply: list[Document] = []
     file: str = ""
     delete: Target | None = None
+    scale: Scaled | None = None
     fail: str = ""
     recover: str = ""
     restart: bool = False
@@ -156,7 +169,7 @@ class Stage:
         self._weights = {queue.name: queue.weight for queue in other.queues}
         self._path = path
         self._file = _yaml(path)
-        self.cluster = VirtualCluster(profiles, speaking())
+        self.cluster = VirtualCluster(profiles, speaking(profiles=lambda: profiles))
         self._follower = Follower(self.cluster)
         self._trouble = BindTrouble(scenario.seed)
         shapes = [*scenario.nodes, *other.shapes, *_more(scenario.nodes, other.more_nodes)]
@@ -216,6 +229,12 @@ class Stage:
                 target = each.delete
                 resource = self.cluster.server.served(target.api_version, target.kind)
                 self.cluster.server.delete(resource, target.namespace, target.name)
+        if each.scale is not None:
+            with _given_at(self._file, f"{place}.scale"):
+                scaled = each.scale
+                resource = self.cluster.server.served(scaled.api_version, scaled.kind)
+                change = {"spec": {"replicas": scaled.replicas}}
+                self.cluster.server.patch(resource, scaled.namespace, scaled.name, change)
         if each.fail:
             with _given_at(self._file, f"{place}.fail"):
                 self._mark(each.fail, "true")
@@ -255,7 +274,7 @@ def _more(shapes: Sequence[Shape], count: int) -> list[Shape]:
 
 @contextmanager
 def _given_at(file: YamlText, path: str, document: int = 0) -> Iterator[None]:
-    """What is wrong inside is told with the place in the file."""
+    """What is wrong inside is reported with the place in the file."""
     try:
         yield
     except (ApiError, UsageError) as error:

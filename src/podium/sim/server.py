@@ -37,7 +37,7 @@ from podium.kube.transport import Request, Response
 from podium.kube.wire import Object, struct_of
 
 Document = dict[str, Any]
-# Told of every write: the resource, the record, and whether it is gone.
+# Called for every write: the resource, the record, and whether it is gone.
 Listener = Callable[[Resource, Record, bool], None]
 
 _PORT = 6443
@@ -45,7 +45,7 @@ _FIXED_KEYS = KeyPair("a private key of the simulator", "a public key of the sim
 
 
 class _Journal(MemoryLog):
-    """Keeps nothing, and tells everybody."""
+    """Keeps nothing, and calls everybody."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -106,7 +106,7 @@ def play(snapshot: Snapshot, what_if: WhatIf) -> Play:
     profiles = dict.fromkeys(names, what_if.profile)
     period = period_of(what_if.profile)
     # What the scheduler says on groups is what lets controllers make the pods of jobs that wait.
-    cluster = VirtualCluster(profiles, speaking(), period=period, begin=snapshot.taken_at)
+    cluster = VirtualCluster(profiles, speaking(profiles=lambda: profiles), period=period, begin=snapshot.taken_at)
     follower = Follower(cluster)
     estimates = _estimates(snapshot)
     for resource, documents in snapshot.objects.items():

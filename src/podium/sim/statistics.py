@@ -9,19 +9,19 @@ import numpy as np
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """How some times are spread, in seconds."""
+    """How some times are spread, in seconds; None where there are none."""
 
-    mean: float
-    p50: float
-    p95: float
-    p99: float
-    max: float
+    mean: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    max: float | None = None
 
 
 def spread(values: Sequence[float]) -> Spread:
     """Percentiles are values that occur: the smallest that so many of all do not exceed."""
     if not len(values):
-        return Spread(0.0, 0.0, 0.0, 0.0, 0.0)
+        return Spread()
     array = np.asarray(values, dtype=np.float64)
     p50, p95, p99 = np.percentile(array, (50, 95, 99), method="inverted_cdf")
     return Spread(*(round(float(each), 3) for each in (array.mean(), p50, p95, p99, array.max())))

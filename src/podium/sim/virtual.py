@@ -36,7 +36,7 @@ from podium.sim.binds import BindTrouble
 from podium.sim.server import Server
 
 Event = Callable[[], None]
-# Told of every write: the resource, the object, and whether it is gone.
+# Called for every write: the resource, the object, and whether it is gone.
 Listener = Callable[[Resource, Object, bool], None]
 
 # When virtual time begins: 2023-11-14 22:13:20 UTC, a round number of seconds.
@@ -81,7 +81,7 @@ class VirtualCluster:
         self._heap: list[tuple[float, int, Event]] = []
         self._events = 0
         self._positions: dict[Resource, int] = {}  # how far the watches have come
-        self._told = 0  # the newest version that they have been asked about
+        self._observed = 0  # the newest version that they have been asked about
         self._stages: dict[str, str] = {}  # of pods that there are, by UID
         self._news_at = begin  # when a pod last came, went or got further
         self.server = Server(self._dialects, lambda: self.now)
@@ -190,9 +190,9 @@ class VirtualCluster:
 
     def _tell(self) -> bool:
         """What the watches have to say since the last time; whether it was anything."""
-        if self.server.store.version == self._told:
+        if self.server.store.version == self._observed:
             return False
-        self._told = self.server.store.version
+        self._observed = self.server.store.version
         moved = False
         for resource, position in self._positions.items():
             bucket = self.server.bucket(resource)

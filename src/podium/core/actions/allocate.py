@@ -4,13 +4,15 @@ A gang is tried as a whole: what was placed is kept when it is ready, held to th
 once others have left, and undone otherwise.  A gang that is ready but has more tasks goes back in line, so that
 what is beyond the minimum competes with the minimum of others.
 
-Gangs that start together are tried one after the other, and kept when all of them are ready.
+Gangs that start together are tried one after the other, and those are kept that are ready with all they wait for.
 
 Places are reserved, across turns, where something is missing that is not room:
 
     a gang that is not strict    has found some of its places, and looks for the others
     a gang that is ready         waits for those that start with it
     a slot                       waits for its pod
+
+A group that cannot start is tried once more with what later groups hold (`holding`).
 
 The next queue is that with the smallest share; where the profile orders namespaces, that of the next namespace.
 """
@@ -22,9 +24,11 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 
+from podium.core.actions import holding
 from podium.core.actions.by_group import fill_by_group
 from podium.core.actions.common import KEEP_ANSWERS
 from podium.core.actions.gang_queue import GangQueue
+from podium.core.actions.holding import Attempt
 from podium.core.actions.unschedulable_cache import UnschedulableCache
 from podium.core.framework.action import Action
 from podium.core.framework.diagnosis import diagnose, gang_refusal, overuse, queue_refusal
@@ -33,7 +37,7 @@ from podium.core.framework.statement import Statement
 from podium.core.model import quorum
 from podium.core.model.decisions import GangPhase
 from podium.core.model.model import Gang, Mode, Phase, Queue, State, Task
-from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, QUEUE_BLOCKED, Refusal, both, refuse
+from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, QUEUE_BLOCKED, TOO_FEW, Refusal, both, refuse
 
 
 class Outcome(Enum):
@@ -42,15 +46,6 @@ class Outcome(Enum):
     KEPT = "some of it has its places"
     HELD = "it has its places once others have left, or those that start with it are ready"
     NOTHING = "nothing could be done"
-
-
-class Attempt:
-    """What was tried for one gang: its tentative places, and why there are not more."""
-
-    def __init__(self, gang: Gang, statement: Statement, refusal: Refusal | None) -> None:
-        self.gang = gang
-        self.statement = statement
-        self.refusal = refusal
 
 
 class Allocate(Action):
@@ -68,7 +63,8 @@ class Allocate(Action):
         unschedulable = UnschedulableCache(session)
         tried: set[str] = set()  # with another one that it starts with
         while (queue := gang_queue.next_queue()) is not None:
-            if session.overused(queue):
+            over = session.overused(queue)
+            if over and not _holds_some(session, queue):
                 why = overuse(session, queue)
                 for gang in gang_queue.drop_queue(queue):
                     session.refuse(gang, why(_placeable(gang)))
@@ -77,21 +73,28 @@ class Allocate(Action):
             if gang.id in tried:
                 tried.discard(gang.id)
                 continue
-            alone = gang.mode is Mode.STRICT and not gang.together and not gang.counts[State.RESERVED]
-            refusal = unschedulable.refusal(gang) if alone else None
+            unit = [gang]
+            if session.cluster.accounts.tied:
+                group = (each for each in session.group_of(gang) if each.id in admitted)
+                unit = sorted(group, key=lambda each: (each is not gang, session.job_key(each)))
+            for each in unit:
+                if each.fail_fast and not quorum.started(each):
+                    each.cycle.begin(each.tasks)
+            # What holds places, or could take them from others, is looked at by itself.
+            refusal = None
+            if gang.mode is Mode.STRICT and not gang.together and not session.holders:
+                refusal = unschedulable.refusal(gang)
             if refusal is not None:
                 outcome = Outcome.NOTHING
                 session.refuse(gang, refusal)
             else:
-                unit = [gang]
-                if gang.together:
-                    group = quorum.component(gang, session.cluster.gangs.get)
-                    unit = [each for each in group if each.id in admitted]
-                work = partial(self._allocate, session, unit, waiting, unschedulable)
+                work = partial(self._allocate, session, unit, waiting, unschedulable, over)
                 outcome = session.attempt(gang, work, Outcome.NOTHING)
                 if outcome is not Outcome.KEPT:
                     tried.update(each.id for each in unit if each is not gang)
-            if outcome is Outcome.KEPT and waiting[gang.id]:
+            for each in unit:
+                each.cycle.valid &= not each.fail_fast or quorum.started(each)
+            if outcome is Outcome.KEPT and waiting.get(gang.id):
                 gang_queue.push(gang)
             elif outcome is Outcome.NOTHING and queue.fifo and not quorum.started(gang):
                 for later in gang_queue.drop_queue(queue):
@@ -99,6 +102,9 @@ class Allocate(Action):
             yield
 
     def _admitted(self, session: Session) -> Iterator[Gang]:
+        for gang in session.own if session.holders else ():
+            if gang.fault is None and holding.overdue(session, gang):
+                session.attempt(gang, partial(holding.time_out, session, gang), None)
         for gang in session.own:
             if gang.phase is Phase.PENDING:
                 if session.admits:
@@ -109,7 +115,7 @@ class Allocate(Action):
             if refusal is not None:
                 session.refuse(gang, refusal)
             if gang.counts[State.RESERVED]:
-                session.attempt(gang, partial(_check_reserved, session, gang, refusal), None)
+                session.attempt(gang, partial(holding.check, session, gang, refusal), None)
             if refusal is not None:
                 continue
             if next(_placeable(gang), None) is not None or next(_claimable(gang), None) is not None:
@@ -121,28 +127,63 @@ class Allocate(Action):
         unit: Sequence[Gang],
         waiting: dict[str, deque[Task]],
         unschedulable: UnschedulableCache,
+        over: bool,
     ) -> Outcome:
-        """Tries one gang, or all that start together."""
+        """Tries one gang, or all that are tied to it; `over`: its queue gets no more than later gangs hold."""
         before = unit[0].ready + unit[0].waiting
-        tries = [self._try(session, gang, waiting) for gang in unit]
-        lonely = bool(unit[0].together) and any(_lonely(session, gang, unit) for gang in unit)
-        if not lonely and all(session.ready(gang) for gang in unit):
-            return self._keep(session, tries, unschedulable)
-        if not lonely and all(session.pipelined(each.gang) and not each.statement.empty for each in tries):
+        tries = [] if over else self._tries(session, unit, waiting)
+        starting = set() if over else holding.startable(session, unit)
+        if not starting and holding.may_take(session, unit):
+            for each in reversed(tries):
+                each.statement.rollback()
+            if self._take(session, unit, waiting, unschedulable):
+                return Outcome.KEPT
+            for gang in unit:
+                waiting.pop(gang.id, None)
+            tries = [] if over else self._tries(session, unit, waiting)
+        if over:
+            session.refuse(unit[0], overuse(session, session.queues[unit[0].queue])(_placeable(unit[0])))
+            return Outcome.NOTHING
+        if not starting and holding.all_promised(session, tries):
             session.held_back.extend(each.statement for each in tries)
             return Outcome.HELD
         placed = [gang.ready + gang.waiting for gang in unit]  # with what is tentative
         outcome = Outcome.NOTHING
+        failed = any(each.gang.fail_fast and each.refusal is not None for each in tries)
         for each in reversed(tries):
-            if self._reserve(session, each):
+            if each.gang.id not in starting and holding.reserve(session, each, failed=failed):
                 outcome = Outcome.HELD
-        if len(tries) == 1 and tries[0].refusal is not None and outcome is Outcome.NOTHING:
+        if starting:
+            outcome = self._keep(session, [each for each in tries if each.gang.id in starting], unschedulable)
+        elif len(tries) == 1 and tries[0].refusal is not None and outcome is Outcome.NOTHING:
             unschedulable.learn(unit[0], placed[0] - before, tries[0].refusal)
         for each, found in zip(tries, placed, strict=True):
-            refusal = each.refusal or _why_not(session, each.gang, unit)
-            if refusal is not None:
+            if each.gang.id not in starting:
+                refusal = each.refusal or _why_not(session, each.gang)
                 session.refuse(each.gang, gang_refusal(session, each.gang, found, refusal))
         return outcome
+
+    def _take(
+        self,
+        session: Session,
+        unit: Sequence[Gang],
+        waiting: dict[str, deque[Task]],
+        unschedulable: UnschedulableCache,
+    ) -> bool:
+        """Whether a group starts with what later ones hold."""
+        fresh: dict[str, deque[Task]] = {}
+        taken = holding.take(
+            session,
+            unit,
+            lambda gangs: self._tries(session, gangs, fresh),
+            lambda tries: self._keep(session, tries, unschedulable),
+        )
+        if taken:
+            waiting |= fresh
+        return taken
+
+    def _tries(self, session: Session, unit: Sequence[Gang], waiting: dict[str, deque[Task]]) -> list[Attempt]:
+        return [self._try(session, gang, waiting) for gang in unit]
 
     def _try(self, session: Session, gang: Gang, waiting: dict[str, deque[Task]]) -> Attempt:
         """Finds places for one gang, in a statement of its own."""
@@ -150,11 +191,13 @@ class Allocate(Action):
         if tasks is None:
             tasks = waiting[gang.id] = deque(session.sorted_tasks(_placeable(gang)))
         statement = session.statement()
-        fill = partial(self._fill, session, session.queues[gang.queue], statement)
+        fill = partial(self._fill, session, session.queues[gang.queue], statement, gang.fail_fast)
         if gang.policies:
             refusal = fill_by_group(session, gang, tasks, statement, fill)
         else:
-            refusal = fill(tasks, partial(session.shortfall, gang), partial(session.ready, gang))
+            # Where only those count that wait, all that can be placed must be placed at one time.
+            done = (lambda: False) if quorum.counts_waiting_only(gang) else partial(session.ready, gang)
+            refusal = fill(tasks, partial(session.shortfall, gang), done)
         return Attempt(gang, statement, refusal)
 
     def _keep(self, session: Session, tries: Sequence[Attempt], unschedulable: UnschedulableCache) -> Outcome:
@@ -172,24 +215,20 @@ class Allocate(Action):
             each.statement.commit(gangs=len(tries))
         return outcome
 
-    def _reserve(self, session: Session, each: Attempt) -> bool:
-        """Not all are ready: whether what was found is kept all the same."""
-        holds = each.gang.mode is Mode.NON_STRICT or (each.gang.together and session.ready(each.gang))
-        if holds and each.statement.reserve():
-            return True
-        each.statement.rollback()
-        return False
-
     def _fill(
         self,
         session: Session,
         queue: Queue,
         statement: Statement,
+        fail_fast: bool,
         tasks: deque[Task],
         size: Callable[[], int],
         done: Callable[[], bool],
     ) -> Refusal | None:
-        """Places tasks in line until it is enough: the first reason why some found no place."""
+        """Places tasks in line until it is enough: the first reason why some found no place.
+
+        If they fail fast, those behind the first one that finds none are not tried.
+        """
         refusal: Refusal | None = None
         while tasks:
             batch = _equal_tasks(session, tasks, size())
@@ -198,6 +237,8 @@ class Allocate(Action):
                 tasks.popleft()
             if cause is not None:
                 refusal = both(refusal, cause)
+                if fail_fast and not done():
+                    break
                 if session.keep_answers:
                     _drop_like(session, tasks, batch[0])
                 else:
@@ -233,6 +274,11 @@ class Allocate(Action):
         return 0, diagnose(session, first)
 
 
+def _holds_some(session: Session, queue: Queue) -> bool:
+    """Whether places that are only held are a part of what a queue has."""
+    return any(gang.queue == queue.id and gang.counts[State.RESERVED] for gang in session.holders.values())
+
+
 def _placeable(gang: Gang) -> Iterator[Task]:
     """Tasks that wait for a place with room; those that ask for none are left to backfill."""
     for task in gang.tasks.values():
@@ -248,45 +294,16 @@ def _claimable(gang: Gang) -> Iterator[Task]:
                 yield task
 
 
-def _lonely(session: Session, gang: Gang, unit: Sequence[Gang]) -> list[str]:
-    """The gangs that it starts with, that are not tried with it, and that are not ready."""
-    if not gang.together:
-        return []
-    tried = {each.id for each in unit}
-    return [id for id in quorum.unsatisfied_partners(gang, session.cluster.gangs.get) if id not in tried]
-
-
-def _why_not(session: Session, gang: Gang, unit: Sequence[Gang]) -> Refusal | None:
+def _why_not(session: Session, gang: Gang) -> Refusal:
     """What keeps a gang whose tasks found places, or had none to look for."""
     held = sum(1 for task in gang.tasks.values() if task.state is State.PENDING and task.gated)
     if held:
         return refuse(MEMBERS_HELD, count=held)
     awaited = quorum.unsatisfied_partners(gang, session.cluster.gangs.get)
-    return refuse(GROUP_INCOMPLETE, awaited=tuple(awaited)) if awaited else None
-
-
-def _check_reserved(session: Session, gang: Gang, refusal: Refusal | None) -> None:
-    """Gives back what is reserved for nothing.
-
-    A gang that cannot start as it is holds nothing.  And a node may have been closed, or shrunk, since: nothing is
-    bound to a place that does not fit.
-    """
-    statement = session.statement()
-    for task in [each for each in gang.tasks.values() if each.state is State.RESERVED]:
-        if refusal is not None:
-            statement.release(task, str(refusal))
-        elif _fits_no_longer(session, task):
-            statement.release(task, "its place does not fit any longer")
-    statement.commit()
-
-
-def _fits_no_longer(session: Session, task: Task) -> bool:
-    """Whether a task could not be put again where it is."""
-    row, trial = task.row, session.statement()
-    trial.release(task, "")
-    fits = session.candidates(task).fits(task, row)
-    trial.rollback()
-    return not fits
+    if awaited:
+        return refuse(GROUP_INCOMPLETE, awaited=tuple(awaited))
+    # Those that could be placed are too few: where only those count that wait, what is bound does not.
+    return refuse(TOO_FEW, need=gang.minimum, have=max(0, gang.minimum - quorum.missing(gang)))
 
 
 def _equal_tasks(session: Session, tasks: deque[Task], count: int) -> list[Task]:

@@ -67,7 +67,8 @@ def displace(
         return False
     statement.rollback()
     need = _sum(session, wanted[:missing])
-    victim_index, whole = VictimIndex(session, eligible, arguments), arguments.flag(WHOLE_BUNDLES.name)
+    whole = arguments.flag(WHOLE_BUNDLES.name)
+    victim_index = VictimIndex(session, eligible, arguments, whole=whole)
     bundles = _bundles(session, wanted[0], victim_index, agree, need, whole=whole)
     if not _could_fit(session, need - _sum(session, (task for each in bundles for task in each.tasks))):
         return False

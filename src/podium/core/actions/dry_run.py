@@ -59,7 +59,7 @@ def make_room_by_dry_run(
     """Evicts what is needed for one task where least is lost, and promises it the place."""
     if take_free(session, statement, task):
         return True
-    # Where only room counts, sums tell who is needed.  They know nothing of the queue's limits, so their answer is
+    # Where only room counts, sums show who is needed.  They know nothing of the queue's limits, so their answer is
     # put to the test when it is about to be taken, and found out by trial if it fails.
     by_sums = session.candidates(task, refresh=False).room_only
     ranks = session.cluster.nodes.order()

@@ -26,13 +26,14 @@ Eligible = Callable[[Task], bool]
 Filter = Callable[[Task, Sequence[Task]], list[Task]]
 
 # Whose bind has not been answered yet is nobody's victim: nobody knows whether there is anything to evict.
-_EVICTABLE = frozenset({State.BOUND, State.RUNNING})
+EVICTABLE = frozenset({State.BOUND, State.RUNNING})
 
 
 class VictimIndex:
     """Who may have to go for a gang, by row, and what each row would gain if all of them went."""
 
-    def __init__(self, session: Session, eligible: Eligible, arguments: Arguments) -> None:
+    def __init__(self, session: Session, eligible: Eligible, arguments: Arguments, *, whole: bool = False) -> None:
+        """`whole`: gangs are taken whole here, so those that go as one may go."""
         self._session = session
         protected = duration(arguments.text(MIN_RUNTIME.name))
         latest = session.now - protected if protected is not None else math.inf
@@ -42,8 +43,9 @@ class VictimIndex:
                 task
                 for task in tasks.values()
                 if task.preemptable
-                and task.state in _EVICTABLE
+                and task.state in EVICTABLE
                 and task.started <= latest
+                and (whole or not task.gang.as_one)
                 and session.may_evict(task)
                 and eligible(task)
             ]
@@ -56,7 +58,7 @@ class VictimIndex:
 
     def recount(self, row: int) -> None:
         """Takes in that some of a row have been evicted."""
-        self.by_row[row] = [task for task in self.by_row[row] if task.state in _EVICTABLE]
+        self.by_row[row] = [task for task in self.by_row[row] if task.state in EVICTABLE]
         self._gains[row] = 0
         for task in self.by_row[row]:
             for column, amount in task.cls.request.pairs:

@@ -64,11 +64,18 @@ class Accounts:
         self.queues: dict[str, Account] = {}
         self.namespaces: dict[str, Sums] = {}
         self.active: dict[str, Gang] = {}
-        self.split: dict[str, Gang] = {}  # those of which some tasks hold places and others wait
+        self.split: dict[
+            str, Gang
+        ] = {}  # those of which some tasks are on nodes and others wait, also with a place
         self.tied: dict[str, Gang] = {}  # those that start together with others
+        self.holding: dict[str, Gang] = {}  # those that hold places without being bound
         # Those that wait for nothing but room, by what they ask for.  A gang of several classes is in none.
         self.equal_demand: dict[Demand, dict[str, Gang]] = {}
         self._demands: dict[str, Demand] = {}
+        # The same by queue, with the gangs whose demands have changed since somebody took them in: for those who
+        # follow a queue.
+        self.demands: dict[str, dict[str, Demand]] = {}
+        self.changed_demands: dict[str, set[str]] = {}
 
     def settle(self, changed: Iterable[Gang], known: dict[str, Gang]) -> None:
         """Brings the sums up to date, given the gangs that changed and all that there are."""
@@ -87,8 +94,10 @@ class Accounts:
         self.active.pop(id, None)
         self.split.pop(id, None)
         self.tied.pop(id, None)
+        self.holding.pop(id, None)
         demand = self._demands.pop(id, None)
         if demand is not None:
+            self._note_demand(id, demand, None)
             del self.equal_demand[demand][id]
             if not self.equal_demand[demand]:
                 del self.equal_demand[demand]
@@ -106,13 +115,32 @@ class Accounts:
             self.active[gang.id] = gang
         if gang.together:
             self.tied[gang.id] = gang
+        if gang.counts[State.RESERVED]:
+            self.holding[gang.id] = gang
+        else:
+            gang.held_since = None
+        if (gang.counts[State.PENDING] or gang.counts[State.RESERVED]) and gang.count(PLACED):
+            self.split[gang.id] = gang
         if gang.counts[State.PENDING]:
-            if gang.count(PLACED):
-                self.split[gang.id] = gang
             demand = _demand(gang)
             if demand is not None:
+                self._note_demand(gang.id, demand, demand)
                 self._demands[gang.id] = demand
                 self.equal_demand.setdefault(demand, {})[gang.id] = gang
+
+    def _note_demand(self, id: str, known: Demand, now: Demand | None) -> None:
+        by_gang = self.demands.setdefault(known.queue, {})
+        if now is None:
+            by_gang.pop(id, None)
+        else:
+            by_gang[id] = now
+        if known.queue in self.changed_demands:
+            self.changed_demands[known.queue].add(id)
+
+    def equals_of(self, id: str) -> Iterable[str]:
+        """The gangs that wait for the same as this one: what is refused to the first is refused to all."""
+        demand = self._demands.get(id)
+        return self.equal_demand[demand] if demand is not None else ()
 
     def differences(self, other: Accounts) -> int:
         """How many queues, namespaces and waiting gangs are counted otherwise there."""

@@ -1,27 +1,39 @@
 """The model of the cluster: fed by facts from outside, changed tentatively by statements, checked by `validate`.
 
-Facts are level-triggered: each says how a thing is, not what happened to it, so telling one twice changes nothing
+Facts are level-triggered: each says how a thing is, not what happened to it, so a repeated one changes nothing
 and the model can be rebuilt from the facts at any time.  A task whose node or gang is not known yet waits for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 
 import numpy as np
 
 from podium.core.cluster.accounts import Accounts
 from podium.core.cluster.attachments import Attachments
+from podium.core.cluster.changed_gangs import GangChanges
 from podium.core.cluster.claims import Claims
 from podium.core.cluster.fragmentation import Shape
 from podium.core.cluster.nodes import NodeFacts, Nodes
 from podium.core.cluster.peers import Peers
 from podium.core.cluster.recount import validate
-from podium.core.cluster.slots import Place, Slots, place_of
+from podium.core.cluster.slots import Slots, place_of
 from podium.core.model.constraints import Constraints
 from podium.core.model.facts import GangFacts, TaskFacts
-from podium.core.model.model import HOLDING, ON_NODE, Budget, Gang, Queue, Quota, QuotaGate, State, Task, TaskClass
+from podium.core.model.model import (
+    HOLDING,
+    ON_NODE,
+    Budget,
+    Gang,
+    MatchPolicy,
+    Queue,
+    Quota,
+    QuotaGate,
+    State,
+    Task,
+    TaskClass,
+)
 from podium.core.model.resources import Dimensions, Request
 
 _SEEN_AT_MOST = 4096
@@ -38,23 +50,28 @@ class Cluster:
         self.attachments = Attachments()
         self.claims = Claims(self.nodes)
         self.queues: dict[str, Queue] = {}
+        # By the id of a queue that is named and need not exist: the one whose gangs they are while it does not.
+        self.substitutes: dict[str, str] = {}
         self.gangs: dict[str, Gang] = {}
         self.tasks: dict[str, Task] = {}
         self.quota_gated: dict[str, Task] = {}  # those behind a gate that their queue lifts
         self.budgets: dict[str, Budget] = {}
         self.quotas: dict[str, Quota] = {}
-        self.namespace_weights: dict[str, int] = {}  # for shares between namespaces; 1 where none is told
+        self.namespace_weights: dict[str, int] = {}  # for shares between namespaces; 1 by default
         self.on_row: dict[int, dict[str, Task]] = {}  # tasks that hold room, by row
         self.accounts = Accounts(self.dimensions)
-        self._changed: dict[Gang, None] = {}  # gangs that the accounts have not taken in yet
-        self.workload: Mapping[Shape, float] | None = None  # how often what comes, if that has been told
+        self.changes = GangChanges()
+        self.workload: Mapping[Shape, float] | None = None  # how often what comes, if that is given
         self._classes: dict[tuple[Request, Constraints], TaskClass] = {}
         self._classes_made = 0
         # By identity, with what is identified, so that it is not taken for another.
         self._seen: dict[tuple[int, int], tuple[Mapping[str, int], Constraints, TaskClass]] = {}
         self._homeless: dict[str, dict[str, Task]] = {}  # by the name of a node that is not there
-        self._strangers: dict[str, Gang] = {}  # gangs that tasks name and nobody has told of, or no longer
+        self._strangers: dict[str, Gang] = {}  # gangs that tasks name and that were not seen, or are gone
         self.slots = Slots(self)
+        self.elastic_changes = 0  # how often gangs with a size came, changed or went
+        # By profile: when sizes were last planned, and at which of these changes.
+        self.planned: dict[str | None, tuple[float, int]] = {}
         self._nominees: dict[str, dict[str, Task]] = {}  # tasks that wait for a node, by its name
         self._nominations: dict[str, str] = {}  # the node that a task waits for, which need not be there
 
@@ -89,11 +106,27 @@ class Cluster:
             self.attachments.put_limits(row, facts.volume_limits, {})
         self.nodes.remove(name)
 
-    def put_queue(self, queue: Queue) -> None:
+    def put_queue(self, queue: Queue) -> list[Gang]:
+        """A queue as it is now; the gangs that it takes over, since they named it before it was there."""
+        new = queue.id not in self.queues
         self.queues[queue.id] = queue
+        return self._move_gangs(queue.id) if new else []
 
-    def remove_queue(self, id: str) -> None:
-        self.queues.pop(id, None)
+    def remove_queue(self, id: str) -> list[Gang]:
+        """Forgets a queue; the gangs that another one takes over from it."""
+        return self._move_gangs(id) if self.queues.pop(id, None) is not None else []
+
+    def _move_gangs(self, named: str) -> list[Gang]:
+        queue = self._queue_named(named)
+        moved = [each for each in self.gangs.values() if each.named_queue == named and each.queue != queue]
+        for gang in moved:
+            gang.queue = queue
+            gang.note()
+        return moved
+
+    def _queue_named(self, named: str) -> str:
+        """The queue that serves whoever names one."""
+        return named if named in self.queues else self.substitutes.get(named, named)
 
     def put_budget(self, budget: Budget) -> None:
         self.budgets[budget.id] = budget
@@ -113,17 +146,13 @@ class Cluster:
     def settle(self) -> None:
         """Before a session: what came since the last one is taken in, in one pass."""
         self.peers.settle(self.tasks.values())
-        self.accounts.settle(self._changed, self.gangs)
-        self._changed.clear()
+        self.changes.take_in(self.accounts, self.gangs)
 
     def settling(self, portion: int) -> Iterator[int]:
         """The same for whoever must not be held up: in portions of so many things, and how many each time."""
         yield from self.peers.settling(self.tasks.values(), portion)
-        while len(self._changed) > portion:
-            some = list(islice(self._changed, portion))
-            for gang in some:
-                del self._changed[gang]
-            self.accounts.settle(some, self.gangs)
+        while len(self.changes.waiting) > portion:
+            self.changes.take_in(self.accounts, self.gangs, portion)
             yield portion
         self.settle()
 
@@ -136,12 +165,14 @@ class Cluster:
             self.gangs[facts.id] = gang
         gang.namespace = facts.namespace
         gang.name = facts.name
-        gang.queue = facts.queue
+        gang.named_queue = facts.queue
+        gang.queue = self._queue_named(facts.queue)
         gang.minimum = facts.minimum
         gang.minimum_by_role = dict(facts.minimum_by_role)
         resources = facts.minimum_resources
         gang.minimum_resources = dict(resources) if resources is not None else None
-        for name in resources or ():
+        gang.least_resources = dict(facts.least_resources or {})
+        for name in (*(resources or ()), *gang.least_resources):
             self.dimensions.column(name)  # also what no node offers: it is not to be had, and not to be overlooked
         gang.priority = facts.priority
         gang.created = facts.created
@@ -151,12 +182,23 @@ class Cluster:
         gang.policies = facts.policies
         gang.topology = facts.topology
         gang.mode = facts.mode
+        gang.fail_fast = facts.fail_fast
+        gang.match = facts.match
+        gang.sub_priority = facts.sub_priority
+        gang.waiting_time = facts.waiting_time
+        gang.as_one = facts.as_one
+        gang.disruption = facts.disruption
         gang.together = facts.together
         gang.longest_wait = facts.longest_wait
-        gang.size = facts.size
+        size = facts.size.as_decided(gang.size) if facts.size is not None else None
+        if size != gang.size:
+            self.elastic_changes += 1
+        gang.size = size
         gang.queue_name = facts.queue_name
         gang.fault = facts.fault
         gang.profile = facts.profile
+        if gang.match is MatchPolicy.ONCE_SATISFIED:
+            gang.remember()
         return gang
 
     def remove_gang(self, id: str) -> None:
@@ -165,8 +207,9 @@ class Cluster:
         if gang is None:
             return
         gang.note()
+        self.elastic_changes += gang.size is not None
         if gang.tasks:
-            gang.queue = ""
+            gang.queue = gang.named_queue = ""
             self._strangers[id] = gang
 
     def put_task(self, facts: TaskFacts) -> Task:
@@ -175,20 +218,15 @@ class Cluster:
         Facts of a pod know nothing of a place that is reserved for it: it keeps the place while it waits and can.
         """
         if facts.slot:
+            facts = self.slots.resolve(facts)
+        if facts.slot:
             kept = self.slots.place_for(facts)
         else:
             known = self.tasks.get(facts.id)
             kept = place_of(known) if known is not None and known.state is State.RESERVED else None
         task = self._put_task(facts)
-        if task.slot:
-            self.slots.fill(task)
-        if kept is not None and facts.state is State.PENDING and not facts.gated and self._still_fits(task, kept):
-            self.assign(task, State.RESERVED, kept.row, kept.devices)
+        self.slots.seen(task, kept)
         return task
-
-    def _still_fits(self, task: Task, place: Place) -> bool:
-        """Whether a place is large enough for a task, which may ask for something else than the one before it."""
-        return place.cls is task.cls or self.nodes.fits_row(task.cls.request, place.row)
 
     def _put_task(self, facts: TaskFacts) -> Task:
         old = self.tasks.get(facts.id)
@@ -235,7 +273,7 @@ class Cluster:
         return gang
 
     def _new_gang(self, id: str, namespace: str, name: str, queue: str) -> Gang:
-        return Gang(id, namespace, name, queue, self._changed)
+        return Gang(id, namespace, name, queue, self.changes.waiting)
 
     def _note_gate(self, task: Task, closed: bool) -> None:
         if not closed:
@@ -266,6 +304,7 @@ class Cluster:
         task.cls.population -= 1
         if task.slot:
             self.slots.leave(task)
+        self.slots.gone(task)
         self.quota_gated.pop(id, None)
         for homeless in self._homeless.values():
             homeless.pop(id, None)
@@ -349,7 +388,7 @@ class Cluster:
     def assign(self, task: Task, state: State, row: int, devices: tuple[int, ...] = ()) -> None:
         """Gives a task another state and place; every count and sum follows.
 
-        Of a row's devices it gets those that are told, or keeps those it has, or takes what fits closest.
+        Of a row's devices it gets those that are given, or keeps those it has, or takes what fits closest.
         """
         if task.row == row >= 0 and task.state in HOLDING and state in HOLDING and not devices:
             if task.state is not state:
@@ -408,6 +447,10 @@ class Cluster:
         """Recomputes every sum and compares: raises AssertionError with what differs."""
         validate(self)
 
+    def find_gang(self, id: str) -> Gang | None:
+        """A gang by its id, also one that only tasks name."""
+        return self.gangs.get(id) or self._strangers.get(id)
+
     @property
     def all_gangs(self) -> Iterable[Gang]:
         """Also those that only tasks name."""
@@ -415,8 +458,7 @@ class Cluster:
 
     def recount_accounts(self) -> int:
         """Counts all gangs anew; how many queues, namespaces and gangs were counted wrong."""
-        self.accounts.settle(self._changed, self.gangs)
-        self._changed.clear()
+        self.changes.take_in(self.accounts, self.gangs)
         afresh = Accounts(self.dimensions)
         afresh.settle((), self.gangs)
         wrong = self.accounts.differences(afresh)

@@ -86,9 +86,13 @@ class Devices:
 
     def free(self, rows: Index | slice, *, later: bool = False) -> Table:
         """What is free of each device of some rows, now or once those that are leaving have left."""
-        if isinstance(rows, np.ndarray) and len(rows):
+        try:
+            room: Table = self._capacity[:, rows]
+        except IndexError:  # nodes without devices beyond all that have some
+            assert isinstance(rows, np.ndarray)
             self._reserve(int(rows.max()), 0)
-        room = self._capacity[:, rows] - self._used[:, rows]
+            room = self._capacity[:, rows]
+        room = room - self._used[:, rows]
         if later:
             room += self._releasing[:, rows] - self._pipelined[:, rows]
         np.maximum(room, 0, out=room)
@@ -104,12 +108,11 @@ class Devices:
         return self._tenants[:, rows]
 
     def models(self, rows: Index) -> NDArray[np.int32]:
-        """The number of each row's model, -1 if it tells none."""
-        count = int(rows.max()) + 1 if len(rows) else 0
-        return self._models.rows(count)[rows]
+        """The number of each row's model, -1 if it names none."""
+        return self._models.of(rows)
 
     def model_numbers(self, names: Iterable[str]) -> list[int]:
-        """The numbers of the models among these that some node has told."""
+        """The numbers of the models among these that some node names."""
         wanted = frozenset(names)
         return [number for number, name in enumerate(self._models.values) if name in wanted]
 
@@ -126,7 +129,7 @@ class Devices:
     # --- taking and giving back ----------------------------------------------------------------------------------
 
     def settle(self, task: Task, reported: tuple[int, ...]) -> None:
-        """A task has come to its row or has left it: which devices it has.  What the outside tells is true."""
+        """A task has come to its row or has left it: which devices it has.  What the API says is true."""
         wanted = task.cls.constraints.devices
         assert wanted is not None
         if reported:
@@ -149,7 +152,7 @@ class Devices:
         assert wanted is not None
         if not task.devices:
             return
-        self._reserve(task.row, max(*task.devices, wanted.count) + 1)
+        self._reserve(task.row, max(max(task.devices) + 1, wanted.count))
         lines, amount = list(task.devices), sign * wanted.share
         if task.state is State.PIPELINED:
             self._pipelined[lines, task.row] += amount

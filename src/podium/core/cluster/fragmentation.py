@@ -72,7 +72,7 @@ class Target:
     """The usual workload, ready to be asked about."""
 
     def __init__(self, weights: Mapping[Shape, float], model_numbers: ModelNumbers) -> None:
-        """`model_numbers` tells which numbers the rows' models go by (`Devices.model_numbers`)."""
+        """`model_numbers` says which numbers the rows' models go by (`Devices.model_numbers`)."""
         shapes = [shape for shape in weights if shape.count]
         others = [shape for shape in weights if not shape.count]
         self._weights: Amounts = _column([weights[shape] for shape in shapes], np.float64)
@@ -93,7 +93,7 @@ class Target:
         useful = np.add.reduce(enough, axis=1, dtype=np.int64)
         useless = np.where(enough, 0, free).sum(axis=1)
         total = free.sum(axis=0)
-        result: Amounts = self._sum(useful[:, None], useless[:, None], total[None], cpu, models)[0]
+        result: Amounts = self._sum(useful[:, None], useless[:, None], total, cpu, models)[0]
         return result
 
     def with_share(self, free: Table, cpu: Index, models: Numbers, share: int) -> Amounts:
@@ -109,23 +109,23 @@ class Target:
         still = after >= self._shares
         useful_then = useful[:, None, :] - enough + still
         useless_then = useless[:, None, :] - np.where(enough, 0, free) + np.where(still, 0, after)
-        total = np.broadcast_to(free.sum(axis=0) - share, free.shape)
-        return self._sum(useful_then, useless_then, total, cpu, models)
+        return self._sum(useful_then, useless_then, free.sum(axis=0) - share, cpu, models)
 
     def _sum(self, useful: Table, useless: Table, total: Table, cpu: Index, models: Numbers) -> Amounts:
         """Over the shapes: given by share, case and column how many devices have room, and what the others have
-        free; by case and column what is free; and what holds for a column in all cases.
+        free; and by column what holds in all cases: what is free, the CPU and the model.
 
         Parts are summed apart, then together: floating point is exact only in this order, and a score that is cut
         to a whole number may hang on the last bit.
         """
-        cases = total.shape
-        flat = (len(self._shares), total.size)
-        useful, useless, total = useful.reshape(flat), useless.reshape(flat), total.reshape(-1)
-        cpu = np.broadcast_to(cpu, cases).reshape(-1)
+        cases = useful.shape[1:]
+        useful, useless = useful.reshape(len(self._shares), -1), useless.reshape(len(self._shares), -1)
+        if cases[0] > 1:
+            total, cpu = np.broadcast_to(total, cases).reshape(-1), np.broadcast_to(cpu, cases).reshape(-1)
+            models = np.broadcast_to(models, cases).reshape(-1)
         if self._shut is None:
             return self._of_lines(slice(None), useful, useless, total, cpu).reshape(cases)
-        models = np.minimum(np.broadcast_to(models, cases).reshape(-1), self._shut.shape[1] - 1)
+        models = np.minimum(models, self._shut.shape[1] - 1)
         if total.size < _MANY_COLUMNS:
             shut = self._shut[:, models]
             barred: Amounts = np.where(shut, self._weights * total, 0.0).sum(axis=0)
@@ -209,7 +209,7 @@ def _column(values: Sequence[float], kind: type[np.generic]) -> NDArray[Any]:
 def _shut_out(shapes: Sequence[Shape], model_numbers: ModelNumbers) -> Mask | None:
     """By shape and number of a model whether the shape wants other models; None if none wants any.
 
-    The last column is for nodes that tell no model, and for models that no shape names.
+    The last column is for nodes that name no model, and for models that no shape names.
     """
     wanted = {line: model_numbers(shape.models.split("|")) for line, shape in enumerate(shapes) if shape.models}
     if not wanted:
@@ -242,7 +242,7 @@ def filling_of(cluster: Cluster) -> Filling | None:
 
 
 def _usual(cluster: Cluster) -> Mapping[Shape, float]:
-    """How often each shape comes to a cluster: as it was told, or else what is on it and waits for it."""
+    """How often each shape comes to a cluster: as it was given, or else what is on it and waits for it."""
     if not cluster.nodes.devices.any:
         return {}
     if cluster.workload is not None:

@@ -41,9 +41,11 @@ class NodeFacts(msgspec.Struct, frozen=True):
     device_model: str = ""
     group: str = ""  # the group of nodes that it is in: queues name those that they may use
     queue: str = ""  # the id of the queue that it belongs to; "" when it is everybody's
+    capacity: Mapping[str, int] = {}  # what it has, with what it keeps for itself: for reports alone
 
 
 _FIRST_ROWS = 64
+_TABLES = ("capacity", "allocatable", "used", "releasing", "pipelined")
 
 
 class Nodes:
@@ -61,6 +63,7 @@ class Nodes:
         self.row_versions: NDArray[np.int64] = np.zeros(_FIRST_ROWS, dtype=np.int64)
         shape = (_FIRST_ROWS, max(8, dimensions.width))
         # A column lies together in memory: questions go to a few columns of many rows.
+        self.capacity: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
         self.allocatable: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
         self.used: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
         self.releasing: NDArray[np.int64] = np.zeros(shape, dtype=np.int64, order="F")
@@ -92,16 +95,21 @@ class Nodes:
             return row
         self.properties.put(row, old, facts)
         self.devices.put(row, facts.devices, facts.device_model)
-        columns = {self.dimensions.column(name): amount for name, amount in facts.allocatable.items()}
+        for resource in (*facts.allocatable, *facts.capacity):
+            self.dimensions.column(resource)
         self.widen()
-        self.allocatable[row] = 0
-        for column, amount in columns.items():
-            # Bounded as requests are: a node that tells nonsense must not make the sum over all of them overflow.
-            self.allocatable[row, column] = min(max(0, amount), LIMIT)
+        self._fill(self.allocatable, row, facts.allocatable)
+        self._fill(self.capacity, row, facts.capacity)
         self.live[row] = facts.ready
         self.version += 1
         self.row_versions[row] += 1
         return row
+
+    def _fill(self, table: NDArray[np.int64], row: int, amounts: Mapping[str, int]) -> None:
+        table[row] = 0
+        for name, amount in amounts.items():
+            # Bounded as requests are: a node with absurd amounts must not make the sum over all of them overflow.
+            table[row, self.dimensions.column(name)] = min(max(0, amount), LIMIT)
 
     def remove(self, name: str) -> None:
         """Takes a node out.  Its tasks must have been taken off it."""
@@ -110,8 +118,8 @@ class Nodes:
         self.devices.put(row, 0, "")
         self.facts[row] = None
         self.live[row] = False
-        for column in (self.allocatable, self.used, self.releasing, self.pipelined):
-            column[row] = 0
+        for table in _TABLES:
+            getattr(self, table)[row] = 0
         self._free.append(row)
         self.version += 1
         self.row_versions[row] += 1
@@ -143,7 +151,7 @@ class Nodes:
         self.live = np.concatenate([self.live, np.zeros_like(self.live)])
         self.ranks = np.concatenate([self.ranks, np.zeros_like(self.ranks)])
         self.row_versions = np.concatenate([self.row_versions, np.zeros_like(self.row_versions)])
-        for name in ("allocatable", "used", "releasing", "pipelined"):
+        for name in _TABLES:
             column = getattr(self, name)
             setattr(self, name, np.asfortranarray(np.concatenate([column, np.zeros_like(column)])))
 
@@ -151,7 +159,7 @@ class Nodes:
         """Makes room for resources that have been named since."""
         missing = self.dimensions.width - self.allocatable.shape[1]
         if missing > 0:
-            for name in ("allocatable", "used", "releasing", "pipelined"):
+            for name in _TABLES:
                 column = getattr(self, name)
                 setattr(self, name, np.asfortranarray(np.pad(column, ((0, 0), (0, max(missing, 8))))))
 

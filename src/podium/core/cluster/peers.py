@@ -19,12 +19,18 @@ are equal to every filter.  Nothing is matched or counted in a cluster without s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TypeAlias
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.core.cluster.peer_terms import (
+    Key,
+    Look,
+    Matching,
+    PreferredAffinity,
+    RequiredAntiAffinity,
+    SelectionIndex,
+)
 from podium.core.model.constraints import Constraints, PodSelection, PodTerm, Port
 from podium.core.model.labels import all_hold
 from podium.core.model.model import Task
@@ -37,67 +43,6 @@ _HARD_AFFINITY_WEIGHT = 1  # what a required affinity of somebody on a node adds
 HERE = (Slot.PRESENT, Slot.LEAVING)
 HERE_OR_COMING = (Slot.PRESENT, Slot.LEAVING, Slot.PROMISED)
 STAYING = (Slot.PRESENT, Slot.PROMISED)
-
-
-class Matching(msgspec.Struct, frozen=True):
-    """Tasks that all of some selections match."""
-
-    selections: tuple[PodSelection, ...]
-
-
-class RequiredAntiAffinity(msgspec.Struct, frozen=True):
-    """Tasks that carry a required anti-affinity."""
-
-    term: PodTerm
-
-
-class PreferredAffinity(msgspec.Struct, frozen=True):
-    """Tasks that carry a preferred affinity, or with a negative weight anti-affinity."""
-
-    term: PodTerm
-    weight: int
-
-
-Key: TypeAlias = Matching | RequiredAntiAffinity | PreferredAffinity | Port
-
-
-class _Index:
-    """Finds the selections that may match some labels without trying all of them."""
-
-    def __init__(self) -> None:
-        self._by_pair: dict[tuple[str, str], list[int]] = {}
-        self._by_key: dict[str, list[int]] = {}
-        self._always: list[int] = []
-
-    def add(self, column: int, matching: Matching) -> None:
-        if any(selection.labels is None for selection in matching.selections):
-            return
-        conditions = [each for selection in matching.selections for each in selection.labels or ()]
-        for each in conditions:
-            if each.operator == "In":
-                for value in each.values:
-                    self._by_pair.setdefault((each.key, value), []).append(column)
-                return
-        for each in conditions:
-            if each.operator == "Exists":
-                self._by_key.setdefault(each.key, []).append(column)
-                return
-        self._always.append(column)
-
-    def likely(self, labels: Mapping[str, str]) -> Iterator[int]:
-        yield from self._always
-        for pair in labels.items():
-            yield from self._by_pair.get(pair, ())
-            yield from self._by_key.get(pair[0], ())
-
-
-class _Look(msgspec.Struct, frozen=True):
-    """Whom carriers look at, and what they say of it."""
-
-    column: int
-    topology: str
-    preferred_affinity: bool
-    weight: int
 
 
 class Peers:
@@ -116,8 +61,8 @@ class Peers:
         self._numbers: dict[Key, int] = {}
         self._keys: list[Key] = []
         self._counts: dict[tuple[int, Slot], Counts] = {}  # of carriers and holders
-        self._looks_at: dict[int, _Look] = {}  # by carriers
-        self._index = _Index()
+        self._looks_at: dict[int, Look] = {}  # by carriers
+        self._index = SelectionIndex()
         self._unmatched: list[int] = []  # columns that no party has been compared with yet
         self._new_labels: set[str] = set()  # labels that only those look at
         self._labels: set[str] = set()  # labels that some selection looks at
@@ -157,7 +102,7 @@ class Peers:
         column = self._column(key)
         if not known:
             preferred_affinity, weight = (True, key.weight) if isinstance(key, PreferredAffinity) else (False, 1)
-            self._looks_at[column] = _Look(looked_at, term.key, preferred_affinity, weight)
+            self._looks_at[column] = Look(looked_at, term.key, preferred_affinity, weight)
             for party in self._matched.get(looked_at, ()):
                 party.topologies.clear()
         if not known and isinstance(key, RequiredAntiAffinity):
@@ -232,7 +177,7 @@ class Peers:
             self._unmatched.clear()
 
     def _part(self, tasks: Collection[Task], portion: int) -> Iterator[int]:
-        """Tasks are told apart by what is looked at now."""
+        """Tasks are divided by what is looked at now."""
         self._selecting = True
         self._parties.clear()
         self._matched.clear()
@@ -252,7 +197,7 @@ class Peers:
 
     def _compare(self, portion: int) -> Iterator[int]:
         """Compares the parties with the new columns."""
-        index = _Index()
+        index = SelectionIndex()
         for column in self._unmatched:
             key = self._keys[column]
             assert isinstance(key, Matching)

@@ -1,7 +1,7 @@
 """What filters look at, by column: labels, taints and images of all nodes.  A question is a vector operation.
 
 A label key is a column that holds for each row the number of its value.  The same column answers a selector
-(`key = value` is one comparison), tells the topology domain of each row, and sums pods by domain.  Taints go by
+(`key = value` is one comparison), gives the topology domain of each row, and sums pods by domain.  Taints go by
 whole sets: most nodes of a cluster share a handful of them, so tolerations are compared with sets and not with
 nodes.
 """
@@ -62,6 +62,14 @@ class Column:
         while count > len(self._rows):
             self._rows = np.concatenate([self._rows, np.full(len(self._rows), ABSENT, dtype=np.int32)])
         return self._rows[:count]
+
+    def of(self, rows: NDArray[np.int64]) -> Numbers:
+        """The numbers of some rows."""
+        try:
+            found: Numbers = self._rows[rows]
+        except IndexError:  # rows that have never had a value, beyond all that have
+            found = self.rows(int(rows.max()) + 1)[rows]
+        return found
 
     def equal(self, value: str, count: int) -> Mask:
         number = self._numbers.get(value)

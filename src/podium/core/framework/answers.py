@@ -44,21 +44,24 @@ def watch_answers(plugin: Plugin, nodes: int) -> None:
 
 
 def _checked(plugin: str, hook: str, asked: Callable[..., Any], check: Check, nodes: int) -> Callable[..., Any]:
-    listed = hook == "refusals"  # may be told one by one
-    often = (
-        hook == "predicate"
-    )  # asked for single nodes: only whether it is a refusal counts, and nobody prints it
+    listed = hook == "refusals"  # may be given one by one
 
     def answer(*arguments: Any) -> Any:
         reported = list(asked(*arguments)) if listed else asked(*arguments)
-        if often and (reported is None or isinstance(reported, Refusal)):
-            return reported
         wrong = check(reported, arguments, nodes)
         if wrong is not None:
             raise WrongAnswer(f"plugin {plugin}, asked for {hook},", f"{wrong}, got {_shown(reported)}")
         return reported
 
-    return answer
+    def answer_for_node(task: Task, row: int) -> Refusal | None:
+        """Asked for single nodes, very often: only whether it is a refusal counts, and nobody prints it."""
+        reported = asked(task, row)
+        if reported is None or isinstance(reported, Refusal):
+            return reported
+        wrong = check(reported, (task, row), nodes)
+        raise WrongAnswer(f"plugin {plugin}, asked for {hook},", f"{wrong}, got {_shown(reported)}")
+
+    return answer_for_node if hook == "predicate" else answer
 
 
 def _shown(answer: object) -> str:
@@ -183,7 +186,8 @@ def _causes(answer: Any, arguments: Sequence[Any], nodes: int) -> str | None:
 
 
 CHECKS: dict[str, Check] = {
-    **dict.fromkeys(("job_valid", "admission_refusal", "allocatable", "pre_predicate", "predicate"), _refusal),
+    **dict.fromkeys(("job_valid", "job_refused", "admission_refusal", "allocatable"), _refusal),
+    **dict.fromkeys(("pre_predicate", "predicate"), _refusal),
     **dict.fromkeys(("namespace_order", "queue_order", "victim_queue_order", "job_order", "job_key"), _number),
     "queue_key": _numbers,
     **dict.fromkeys(("sub_job_order", "task_order", "task_key"), _number),

@@ -1,4 +1,4 @@
-"""Arguments of plugins and actions: what they may be told, declared as data, and what a file told them.
+"""Arguments of plugins and actions: those that exist, declared as data, and what a file sets.
 
 Each plugin and action lists its arguments once, with the default and a sentence.  From that list come the
 defaults, the warning about a name that is not on it, and the table in the documentation.
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """One thing that can be told.  A name may end in a placeholder: `binpack.resources.<name>`."""
+    """One argument.  A name may end in a placeholder: `binpack.resources.<name>`."""
 
     name: str
     default: float | bool | str
@@ -68,7 +68,7 @@ class Arguments:
         raise KeyError(f"{key} is not among the declared arguments")
 
     def complaints(self) -> list[str]:
-        """What was told without effect, each as `name: sentence`."""
+        """What was set without effect, each as `name: sentence`."""
         found = []
         for key in self.values:
             covering = next((each for each in self._declared if each.covers(key)), None)

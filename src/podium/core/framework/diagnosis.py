@@ -2,7 +2,7 @@
 
 Nodes are taken out in the order in which they could be won back: first those that no free room brings back (not
 ready, labels, taints, too small), then those that are kept out by who is on them, then those without room.  So the
-events that can help are those of the causes that are told.
+events that can help are those of the causes that are reported.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class _Funnel:
         for refusal, rows in reported:
             if refusal.reason.wake_on != _FOR_GOOD:
                 self._take(refusal, rows)
-        self._take(refuse(FILTERED), ~self._static)
+        if not self._static.all():
+            self._take(refuse(FILTERED), ~self._static)
         full: Mask = ~self._left
         for column, amount in self._pairs:
             short = self._left & (self._free(column) < amount)
@@ -107,9 +108,12 @@ class _Funnel:
             short = self._left & ~nodes.devices.roomy(wanted, nodes.count)
             self._count(refuse(DEVICE_ROOM, wanted.count, wanted.share, wanted.models), short)
             full |= short
-        # One for whom no filter has a word: a plugin was asked about it by itself.
-        self._count(refuse(FILTERED), ~full)
-        causes = sorted(self._causes.items(), key=lambda each: (-each[1], str(each[0])))
+        # One that no filter names: a plugin was asked about it by itself.
+        if not full.all():
+            self._count(refuse(FILTERED), ~full)
+        causes = list(self._causes.items())
+        if len(causes) > 1:  # a sentence is made for the order alone: not where there is none
+            causes.sort(key=lambda each: (-each[1], str(each[0])))
         return Places(
             len(nodes),
             int(np.count_nonzero(matching)),
@@ -156,7 +160,7 @@ class _Funnel:
             total = int(self._session.total[column]) if column < len(self._session.total) else 0
             short = int(np.count_nonzero(free < amount))
             found.append(Block(self._name(column), amount, most, where, largest, total, short))
-        yield from sorted(found, key=lambda block: -block.nodes)
+        yield from sorted(found, key=lambda block: -block.nodes) if len(found) > 1 else found
 
 
 def queue_refusal(session: Session, queue: Queue, task: Task) -> Refusal:
@@ -179,7 +183,7 @@ def queue_refusal(session: Session, queue: Queue, task: Task) -> Refusal:
 def overuse(session: Session, queue: Queue) -> Callable[[Iterable[Task]], Refusal]:
     """Why a queue that has used up its share gets nothing, for whoever is next in it with some tasks.
 
-    It is told in the resource that they ask for and of which the queue holds the largest part of its share.
+    It is stated in the resource that they ask for and of which the queue holds the largest part of its share.
     """
     standing = _standing(session, queue)
     if standing is None:
@@ -212,7 +216,7 @@ def overuse(session: Session, queue: Queue) -> Callable[[Iterable[Task]], Refusa
 
 
 def _choosy(cls: TaskClass) -> bool:
-    """Whether a class asks for certain nodes: for others a look at all nodes tells little."""
+    """Whether a class asks for certain nodes: for others a look at all nodes says little."""
     wanted = cls.constraints
     return bool(wanted.selector or wanted.required is not None or wanted.devices is not None or wanted.claims)
 
@@ -227,7 +231,7 @@ def _grounded(session: Session, task: Task) -> bool:
 
 
 def _rarity(names: Sequence[str], column: int) -> tuple[bool, str]:
-    """Of two resources that are equally short, the one that fewer nodes have is told; columns have no order."""
+    """Of two resources that are equally short, the one that fewer nodes have is named; columns have no order."""
     return column in (CPU, MEMORY, PODS), names[column]
 
 
@@ -243,7 +247,7 @@ def _standing(session: Session, queue: Queue) -> Standing | None:
 
 
 def gang_refusal(session: Session, gang: Gang, placed: int, cause: Refusal) -> Refusal:
-    """What a gang is told when so many of its tasks could be placed; a lone task is not told of members."""
+    """The refusal of a gang when so many of its tasks could be placed; that of a lone task names no members."""
     if gang.minimum > 1 or len(gang.tasks) > 1:
         return refuse(GANG, placed=placed, need=gang.minimum, cause=cause, never=_too_large(session, gang))
     return cause

@@ -4,7 +4,7 @@ The rules of combining are in `hooks`; here each question has its own method, wi
 The questions asked most often have their rule written out, because a detour would cost more than the answer.
 
 An exception in a hook is not an answer.  In an order it counts as not minding, in a question about one gang as a
-refusal; in all cases it is told, with the plugin's name.
+refusal; in all cases it is reported, with the plugin's name.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Tiers = Sequence[Sequence["Plugin"]]
 class Rule(Enum):
     """How the answers of several plugins become one.  The value is the sentence of the documentation."""
 
-    NOTIFIED = "every plugin is told"
+    NOTIFIED = "every plugin is notified"
     FIRST = "the first plugin with an answer decides; zero and None are none"
     ALL = "every plugin must agree"
     ANY = "one plugin is enough"
@@ -82,6 +82,7 @@ HOOKS: dict[str, Hook] = {
         Hook("shortfall", Rule.NEED, "enableJobReady", "allocate"),
         Hook("job_pipelined", Rule.VOTES, "enableJobPipelined", "allocate, " + _TAKING),
         Hook("job_starving", Rule.STARVING, "enableJobStarving", _TAKING),
+        Hook("job_refused", Rule.FIRST, asked_by=_EVERY),
         Hook("sub_job_ready", Rule.ALL, "enabledSubJobReady", "allocate"),
         Hook("sub_job_shortfall", Rule.NEED, "enabledSubJobReady", "allocate"),
         Hook("sub_job_pipelined", Rule.VOTES, "enabledSubJobPipelined", "allocate"),
@@ -125,7 +126,7 @@ def combine(hook: Hook, tiers: Tiers, arguments: Sequence[Any]) -> Any:
     """The answer of the plugins that have a hook.
 
     What that is depends on the rule: a bool for ALL, ANY, VOTES and STARVING, a list for COMMON and UNION, an
-    amount for SUM, BATCH and NEED, and for FIRST and TOLD an answer or None.
+    amount for SUM, BATCH and NEED, and for FIRST and NOTIFIED an answer or None.
     """
     answers = ([getattr(plugin, hook.name)(*arguments) for plugin in tier] for tier in tiers)
     match hook.rule:
@@ -152,7 +153,7 @@ def combine(hook: Hook, tiers: Tiers, arguments: Sequence[Any]) -> Any:
         case Rule.NEED:
             return max(each, default=None)
     for _ in each:
-        pass  # told; nothing is expected back
+        pass  # notified; nothing is expected back
     return None
 
 

@@ -100,7 +100,7 @@ class Plugin:
     def on_allocate(self, placed: Placed) -> None:
         """Equal tasks of one gang got places, tentatively or not: running sums go up.
 
-        This is the batch form: one call for all that were placed together.  A gang that cannot be kept is told
+        This is the batch form: one call for all that were placed together.  A gang that cannot be kept is reported
         again, by `on_deallocate`.
         """
 
@@ -156,7 +156,7 @@ class Plugin:
     def sub_job_order(self, left: SubGroup, right: SubGroup) -> float:
         """Within a gang which of its sub-groups is next, after those that its policies require.
 
-        Among equals by the number in the first label that tells them apart, then by name.
+        Among equals by the number in the first label in which they differ, then by name.
         """
         return 0
 
@@ -218,6 +218,10 @@ class Plugin:
     def job_starving(self, gang: Gang) -> bool:
         """Does this gang lack what it must have, so that others may have to go for it?"""
         return False
+
+    def job_refused(self, gang: Gang, refusal: Refusal) -> Refusal | None:
+        """A gang is not placed now, for this reason: another one in its place, such as that it never will be."""
+        return None
 
     def sub_job_ready(self, group: SubGroup) -> bool:
         """May what was placed of this sub-group be kept?  Only asked for gangs with sub-groups."""

@@ -5,12 +5,12 @@ on: the queues and gangs, the places of each kind of tasks, tentative changes, a
 
 Nothing that a plugin or an action raises ends the scheduler.  Work on one gang is an attempt: if it fails, its
 changes are undone and the gang is refused with the name of who failed.  An action that fails elsewhere ends there;
-the next one begins, and what still waits at the end is told.
+the next one begins, and what still waits at the end is reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from podium.core.cluster.budgets import Budgets
 from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.ownership import Loan, Ownership
 from podium.core.framework.answers import watch_answers
 from podium.core.framework.framework import EnabledPlugin, Framework
-from podium.core.framework.plugin import Arguments, Placed
+from podium.core.framework.plugin import Arguments, Placed, Plugin
 from podium.core.framework.plugin_errors import failure_of
 from podium.core.framework.statement import Statement
+from podium.core.model import quorum
 from podium.core.model.decisions import Decision, Journal, LookAgain, Nominate, QueueFault, Refuse
 from podium.core.model.model import Gang, State, Task
 from podium.core.model.resources import Vector
@@ -48,16 +50,17 @@ class Session(Framework):
         actions: Sequence[Action] = (),
         *,
         profile: str | None = None,
-        backing_off: Container[str] = (),
+        asked: Iterable[str] | None = None,
     ) -> None:
-        """`profile` decides on its own gangs (all, if None); those in `backing_off` are left alone for now."""
+        """`profile` decides on its own gangs (all, if None): those that are asked, or all that wait."""
         super().__init__(tiers)
         self.cluster = cluster
         self.now = now
+        self._profile = profile
         self.admits = any(action.ADMITS for action in actions)  # or else gangs need not be let in
         self.decisions: list[Decision] = []
         self.held_back: list[Statement] = []  # gangs that are whole once others have left: kept until the end
-        self.promised: list[Task] = []  # tasks that were told a place which others are leaving
+        self.promised: list[Task] = []  # tasks that were nominated a place which others are leaving
         self.keep_answers = True  # what a hook said of a node stands until the node changes
         self.moves: list[str] = []  # the queues of what has been placed or lost its place, in order
         self.tick = 0  # moves with every change of a row
@@ -65,30 +68,36 @@ class Session(Framework):
         self._arguments = arguments or {}
         self._candidates: dict[Hashable, Candidates] = {}
         self._subgroups: dict[str, list[SubGroup]] = {}
+        self._groups: dict[str, list[Gang]] | None = None
         self._open: list[Statement] = []  # what is undone should whoever works on it fail
         self._running = ""  # the action whose turn it is
-        self._failures: set[str] = set()  # who has been told of
+        self._failures: set[str] = set()  # who has been reported
         self._reported: set[str] = set()  # gangs that know why they wait
         self._broken: Refusal | None = None  # what ended an action early
         for each in (entry for tier in tiers for entry in tier):
             watch_answers(each.plugin, cluster.nodes.count)
         self._signing = self._all("signature")
+        self._judges: list[Plugin] = []  # nobody has an opinion before it is ready
         cluster.settle()
         self.budgets = Budgets(cluster.budgets.values(), cluster.peers)
         cluster.nodes.widen()
         self.total: Vector = cluster.nodes.total()
         self.queues = dict(cluster.queues)
+        self.holders = dict(cluster.accounts.holding)  # gangs that hold places, and some that did
+        self.ownership = Ownership(self.queues, cluster.nodes.properties)
+        self.borrowing: dict[str, Loan] = {}  # by gang: where it looks for places that are not its queue's
         # Shares and sums count everybody; decisions are on one's own, as far as there is anything to decide.
         self.own: list[Gang] = []
-        for gang in cluster.accounts.active.values():
-            if not self.owns(gang, profile) or gang.id in backing_off:
+        active = cluster.accounts.active
+        for gang in active.values() if asked is None else [active[id] for id in asked if id in active]:
+            if not self.owns(gang, profile):
                 continue
             if gang.queue in self.queues:
                 self.own.append(gang)
             else:
                 self.refuse(gang, refuse(NO_QUEUE, queue=gang.queue_name or gang.queue))
-        self._profile = profile
         self._open_plugins()
+        self._judges = self._all("job_refused") if self._broken is None else []
         self._listeners = self._all("on_allocate")
         self._forgetters = self._all("on_deallocate")
 
@@ -97,13 +106,55 @@ class Session(Framework):
         """All gangs of known queues.  Most are neither waiting nor changing: prefer the cluster's accounts."""
         return (gang for gang in self.cluster.gangs.values() if gang.queue in self.queues)
 
+    # --- sizes -------------------------------------------------------------------------------------------------
+
+    @property
+    def elastic(self) -> list[Gang]:
+        """The profile's gangs with a size, those that are left alone among them: a plan is about all."""
+        active = self.cluster.accounts.active.values()
+        return [gang for gang in active if gang.size is not None and self.owns(gang, self._profile)]
+
+    @property
+    def waiting_gangs(self) -> Iterator[Gang]:
+        """The profile's gangs of which something waits, those that are left alone among them."""
+        for gang in self.cluster.accounts.active.values():
+            if gang.counts[State.PENDING] and self.owns(gang, self._profile):
+                yield gang
+
+    def set_aside(self, gangs: Container[str]) -> None:
+        """Gangs that no other action of this turn decides on."""
+        self.own = [gang for gang in self.own if gang.id not in gangs]
+
+    @property
+    def last_plan(self) -> float | None:
+        """When sizes were last planned; None if they never were."""
+        known = self.cluster.planned.get(self._profile)
+        return None if known is None else known[0]
+
+    @property
+    def gangs_changed(self) -> bool:
+        """Whether gangs with a size came, changed or went since the last look at them."""
+        known = self.cluster.planned.get(self._profile)
+        return known is None or known[1] != self.cluster.elastic_changes
+
+    def planned(self, period: float, gang: Gang, *, whole: bool) -> None:
+        """Sizes were looked at: a `whole` plan, or what came alone.  The next plan is when the period is over."""
+        last = self.last_plan
+        at = self.now if whole or last is None else last
+        self.cluster.planned[self._profile] = (at, self.cluster.elastic_changes)
+        self.look_again(gang, at + period)
+
     @staticmethod
     def owns(gang: Gang, profile: str | None) -> bool:
         return profile is None or gang.profile == profile
 
+    def is_own(self, gang: Gang) -> bool:
+        """Whether this profile decides on a gang, in this turn or in another one."""
+        return self.owns(gang, self._profile)
+
     def may_evict(self, task: Task) -> bool:
         """A profile's victims are its own pods: what others placed is not its to take away."""
-        return self.owns(task.gang, self._profile)
+        return self.is_own(task.gang)
 
     def close(self) -> None:
         """Ends the turn.  What waits for others to leave goes back to pending, with its place remembered."""
@@ -164,6 +215,14 @@ class Session(Framework):
             found = self._subgroups[gang.id] = subgroups_of(gang)
         return found
 
+    def group_of(self, gang: Gang) -> list[Gang]:
+        """The gangs that are tied to one by their lists, itself first."""
+        if self._groups is None:
+            tied = quorum.components(self.cluster.accounts.tied.values(), self.cluster.gangs.get)
+            self._groups = {gang.id: group for group in tied for gang in group}
+        found = self._groups.get(gang.id)
+        return [gang] if found is None else [gang, *(each for each in found if each is not gang)]
+
     def touch(self, rows: Sequence[int]) -> None:
         """Rows have changed: what is known of them is looked at again when it is next needed."""
         self.tick += 1
@@ -175,6 +234,11 @@ class Session(Framework):
     def refuse(self, gang: Gang, refusal: Refusal, task: Task | None = None) -> None:
         if not isinstance(refusal, Refusal):  # an action may be anybody's code
             raise TypeError(f"want a Refusal of gang {gang.name}, got {refusal!r}")
+        for plugin in self._judges:
+            try:
+                refusal = plugin.job_refused(gang, refusal) or refusal
+            except Exception as error:
+                self.blame(error)
         self._reported.add(gang.id)
         self.decisions.append(Refuse(gang.id, refusal, task.id if task is not None else ""))
 
@@ -187,7 +251,7 @@ class Session(Framework):
         self.decisions.append(QueueFault(queue, refusal))
 
     def notify_allocated(self, placed: Placed) -> None:
-        """Everybody is told before a failure counts: what is undone then is undone by everybody."""
+        """Everybody is notified before a failure counts: what is undone then is undone by everybody."""
         failed: Exception | None = None
         self.moves.append(placed.gang.queue)
         for plugin in self._listeners:
@@ -255,7 +319,7 @@ class Session(Framework):
                 statement.rollback()
 
     def _report_waiting(self, refusal: Refusal) -> None:
-        """Tells all that wait and do not know why."""
+        """Reports a reason for all that wait and have none."""
         for gang in self.own:
             if gang.counts[State.PENDING] and gang.id not in self._reported:
                 self.refuse(gang, refusal)

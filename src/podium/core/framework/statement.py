@@ -35,6 +35,7 @@ class _Step(msgspec.Struct):
     why: str = ""
     grace: int | None = None
     size: Size | None = None  # what the gang's was, of a step that resizes it
+    made: bool = False  # the tasks are slots that this step has made
 
 
 class Statement:
@@ -57,7 +58,7 @@ class Statement:
         self._change([task], State.RELEASING, [task.row], why, grace)
 
     def spare(self, task: Task, state: State) -> None:
-        """Lets a task that was told to leave stay as it was, in a dry run that will be rolled back."""
+        """Lets a task that is being evicted stay as it was, in a dry run that will be rolled back."""
         self._change([task], state, [task.row])
 
     def claim(self, task: Task) -> None:
@@ -68,13 +69,26 @@ class Statement:
         """Gives the place back that was reserved for a task."""
         self._change([task], State.PENDING, [-1], why)
 
-    def resize(self, gang: Gang, wanted: int) -> None:
-        """Asks an elastic gang to have so many members."""
+    def restore(self, task: Task, row: int) -> None:
+        """Gives a task the place back that was reserved for it, in the statement that released it."""
+        self._change([task], State.RESERVED, [row])
+
+    def resize(self, gang: Gang, wanted: int, *, scaled: float | None = None) -> None:
+        """Asks an elastic gang to have so many members, or none: it is to wait.  `scaled` is the time, if that
+        counts as a change of a gang that runs."""
         size = gang.size
         assert size is not None, f"{gang} is not elastic"
-        assert size.least <= wanted <= size.most, f"{gang} cannot have {wanted} members"
+        assert wanted == 0 or size.least <= wanted <= size.most, f"{gang} cannot have {wanted} members"
         self._steps.append(_Step(gang, (), (), State.PENDING, size=size))
-        gang.resize(wanted)
+        since = size.scaled if scaled is None else scaled
+        gang.resize(msgspec.structs.replace(size, wanted=wanted, scaled=since))
+
+    def extend(self, like: Task, count: int) -> list[Task]:
+        """Slots for more members of an elastic gang, like one that it has.  They are there at once, so that their
+        places are nobody else's; its owner lists them when it has learnt of the new size."""
+        tasks = self._session.cluster.slots.more(like, count)
+        self._steps.append(_Step(like.gang, tasks, (), State.PENDING, made=True))
+        return tasks
 
     def checkpoint(self) -> int:
         return len(self._steps)
@@ -84,7 +98,11 @@ class Statement:
         while len(self._steps) > mark:
             step = self._steps.pop()
             if step.size is not None:
-                step.gang.resize(step.size.wanted)
+                step.gang.resize(step.size)
+                continue
+            if step.made:
+                for task in step.tasks:
+                    self._session.cluster.remove_task(task.id)
                 continue
             # Places that were left and places that are taken again: a task is in one of the two at least.
             self._session.touch([task.row for task in step.tasks if task.row >= 0])
@@ -104,7 +122,11 @@ class Statement:
             gang, state = step.gang, step.state
             if step.size is not None:
                 assert gang.size is not None
+                if gang.size.wanted < step.size.wanted:
+                    cluster.slots.trim(gang)
                 decisions.append(Resize(gang.id, gang.size.wanted))
+            if step.made:
+                continue
             for task in step.tasks:
                 if state is State.ALLOCATED and task.has_pod:
                     decisions.append(Bind(task.id, nodes.name(task.row), gang.id, members[gang.id], gangs))
@@ -115,9 +137,14 @@ class Statement:
                     decisions.append(Nominate(task.id, nodes.name(task.row)))
                     self._session.promised.append(task)
                 elif state is State.PENDING:
-                    decisions.append(Release(task.id, gang.id, step.why))
+                    if task.state is State.PENDING:  # or else it has another place by now, or its own again
+                        decisions.append(Release(task.id, gang.id, step.why))
+                elif state is State.RESERVED:
+                    pass  # it has been given back: nothing has changed
                 else:
                     decisions.append(Evict(task.id, step.why, step.grace))
+            if not gang.counts[State.RESERVED]:
+                gang.held_since = None
         self._steps.clear()
 
     def reserve(self) -> bool:
@@ -135,10 +162,13 @@ class Statement:
                 cluster.assign(task, State.RESERVED, task.row)
                 if before is not State.RESERVED:
                     self._session.decisions.append(Reserve(task.id, nodes.name(task.row), step.gang.id))
+            if step.gang.held_since is None:
+                step.gang.held_since = self._session.now
+            self._session.holders[step.gang.id] = step.gang
         return bool(kept)
 
     def nominate(self) -> None:
-        """Gives everything back but tells where each task would go: its room is being left by others."""
+        """Gives everything back but nominates where each task would go: its room is being left by others."""
         nodes = self._session.cluster.nodes
         places = [(task, task.row) for step in self._steps for task in step.tasks if step.state in _TAKING]
         self.rollback()
@@ -171,6 +201,8 @@ class Statement:
             candidates = self._session.candidates(tasks[0], refresh=False)
             for task, row in zip(tasks, rows, strict=True):
                 cluster.assign(task, state, row, task.devices or candidates.devices(row, state))
+                if len(tasks) > 1:
+                    self._session.touch([row])  # the next one picks among the devices that are left
         elif state is State.ALLOCATED and len(tasks) > 1:
             cluster.place_all(tasks, rows)
         else:

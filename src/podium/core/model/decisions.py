@@ -1,4 +1,16 @@
-"""What a cycle decided, as plain data.  The shell carries it out; results come back as facts."""
+"""What a cycle decided, as plain data.  The shell carries it out; results come back as facts.
+
+Decisions are of three sorts, by what becomes of them:
+
+    Request     a write to a pod, sent by the dispatcher: Bind, Nominate, Ungate, Evict
+    ModelOnly   a change that the model has already, and that the dialect writes on the gang's object if it has a
+                place for it: Reserve, Release, Resize, TimeOut
+    Report      nothing is changed by it; for people, counters and the requeue: GangPhase, Refuse, QueueFault,
+                Failure, Journal
+
+and LookAgain, which is about time alone.  Whoever reads decisions handles those it is about one by one, and the
+others by their sort; `assert_never` over `Decision` finds whom a new sort concerns.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +20,19 @@ from podium.core.model.model import Phase
 from podium.reasons import Refusal
 
 
-class Bind(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True):
+    """A write to the pod of a task."""
+
+
+class ModelOnly(msgspec.Struct, frozen=True):
+    """A change that stands in the model; nothing is sent for it but what the gang's dialect writes."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Something to know; nothing is changed by it."""
+
+
+class Bind(Request, frozen=True):
     """A task gets its node, with so many of its gang, and of so many gangs, in all.
 
     That travels with every bind: what belonged together is known from the pods alone after a crash.
@@ -21,14 +45,14 @@ class Bind(msgspec.Struct, frozen=True):
     gangs: int = 1
 
 
-class Nominate(msgspec.Struct, frozen=True):
+class Nominate(Request, frozen=True):
     """A task waits for room on a node that others are leaving; with no node, it does so no longer."""
 
     task: str
     node: str
 
 
-class Reserve(msgspec.Struct, frozen=True):
+class Reserve(ModelOnly, frozen=True):
     """A task holds a place on a node from now on, without being bound: its gang is not whole, or it has no pod."""
 
     task: str
@@ -36,7 +60,7 @@ class Reserve(msgspec.Struct, frozen=True):
     gang: str
 
 
-class Release(msgspec.Struct, frozen=True):
+class Release(ModelOnly, frozen=True):
     """A task gives the place back that was reserved for it."""
 
     task: str
@@ -44,7 +68,7 @@ class Release(msgspec.Struct, frozen=True):
     why: str
 
 
-class Resize(msgspec.Struct, frozen=True):
+class Resize(ModelOnly, frozen=True):
     """An elastic gang is to have so many members; its dialect writes that, and its controller follows."""
 
     gang: str
@@ -58,13 +82,13 @@ class LookAgain(msgspec.Struct, frozen=True):
     at: float
 
 
-class Ungate(msgspec.Struct, frozen=True):
+class Ungate(Request, frozen=True):
     """A task's queue has room for it: the gate that stood for the queue's quota is lifted."""
 
     task: str
 
 
-class Evict(msgspec.Struct, frozen=True):
+class Evict(Request, frozen=True):
     """A task has to go, within its own grace period or the one that is given, in seconds."""
 
     task: str
@@ -72,14 +96,21 @@ class Evict(msgspec.Struct, frozen=True):
     grace: int | None = None
 
 
-class GangPhase(msgspec.Struct, frozen=True):
+class GangPhase(Report, frozen=True):
     """A gang came into another phase."""
 
     gang: str
     phase: Phase
 
 
-class Refuse(msgspec.Struct, frozen=True):
+class TimeOut(ModelOnly, frozen=True):
+    """A gang has held places for as long as it may: it gave them back, and is not tried again as it is.  Its
+    dialect says so on its pods."""
+
+    gang: str
+
+
+class Refuse(Report, frozen=True):
     """Why a gang, or one task of it, is not placed."""
 
     gang: str
@@ -87,14 +118,14 @@ class Refuse(msgspec.Struct, frozen=True):
     task: str = ""
 
 
-class QueueFault(msgspec.Struct, frozen=True):
+class QueueFault(Report, frozen=True):
     """A queue's own numbers do not hold together; the refusal says which, and what was made of them."""
 
     queue: str
     refusal: Refusal
 
 
-class Failure(msgspec.Struct, frozen=True):
+class Failure(Report, frozen=True):
     """A plugin or an action raised an exception: who, what it said, and the trace for the log."""
 
     who: str
@@ -102,7 +133,7 @@ class Failure(msgspec.Struct, frozen=True):
     trace: str
 
 
-class Journal(msgspec.Struct, frozen=True):
+class Journal(Report, frozen=True):
     """How a turn went: by gang, the way its tasks took to their places, with the hooks that forced a slow one."""
 
     paths: dict[str, str]
@@ -118,6 +149,7 @@ Decision = (
     | Ungate
     | Evict
     | GangPhase
+    | TimeOut
     | Refuse
     | QueueFault
     | Failure

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 import msgspec
 
 from podium.core.model.constraints import Constraints
-from podium.core.model.model import Mode, NetworkTopology, Phase, Size, State, SubGroupPolicy
+from podium.core.model.model import (
+    Disruption,
+    MatchPolicy,
+    Mode,
+    NetworkTopology,
+    Phase,
+    Size,
+    State,
+    SubGroupPolicy,
+)
 from podium.reasons import Refusal
 
 
@@ -57,8 +66,15 @@ class GangFacts(msgspec.Struct, frozen=True):
     policies: tuple[SubGroupPolicy, ...] = ()
     topology: NetworkTopology | None = None
     mode: Mode = Mode.STRICT
+    as_one: bool = False
+    disruption: Disruption | None = None
     together: tuple[str, ...] = ()
     longest_wait: float | None = None
     size: Size | None = None
     queue_name: str = ""  # as its users call it, whether it exists or not
     fault: Refusal | None = None
+    fail_fast: bool = False
+    match: MatchPolicy = MatchPolicy.WAITING_AND_RUNNING
+    sub_priority: int = 0
+    waiting_time: float | None = None
+    least_resources: Mapping[str, int] | None = None

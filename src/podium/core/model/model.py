@@ -42,6 +42,7 @@ PLACED = frozenset({State.ALLOCATED, State.BINDING, State.BOUND, State.RUNNING})
 HOLDING = PLACED | {State.RESERVED}
 READY = HOLDING | {State.SUCCEEDED}
 ON_NODE = HOLDING | {State.RELEASING, State.UNKNOWN}
+_BOUND = (State.BOUND, State.RUNNING, State.SUCCEEDED)
 FINISHED = frozenset({State.SUCCEEDED, State.FAILED})
 
 
@@ -60,6 +61,14 @@ class Mode(IntEnum):
 
     STRICT = 0  # they are given back
     NON_STRICT = 1  # they are kept, reserved, while the others are looked for
+
+
+class MatchPolicy(IntEnum):
+    """Which members count towards a gang's minimum."""
+
+    WAITING_AND_RUNNING = 0  # all that have places
+    ONCE_SATISFIED = 1  # the same, until so many have been bound once: then its members are placed one by one
+    ONLY_WAITING = 2  # those that are not bound yet
 
 
 class QuotaGate(IntEnum):
@@ -184,16 +193,73 @@ class SubGroupPolicy(msgspec.Struct, frozen=True):
     size: int = 1  # members that make a group whole
     minimum: int = 0  # whole groups without which the gang does not start
     selector: tuple[Requirement, ...] = ()
-    keys: tuple[str, ...] = ()  # labels whose values tell the groups apart
+    keys: tuple[str, ...] = ()  # labels whose values distinguish the groups
     topology: NetworkTopology | None = None
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How many members an elastic gang may have, and how many it has been asked to have."""
+    """How many members an elastic gang may have, how many it has been asked to have, and what decides on that.
+
+    The second half is the scheduler's own: what an API says of it counts when the gang is read for the first time.
+    """
 
     least: int
     most: int
-    wanted: int
+    wanted: int  # 0: it has not been started
+    role: str = ""  # of the members that are counted; the others are always the same number
+    level: int = 1  # of two gangs at odds, the one with ten times the level gets ten times the share
+    window: float = 0.0  # seconds after a change in which there is no other one
+    user: str = ""  # whose quota it counts against
+    scaled: float = 0.0  # when it was last changed, or sent back to wait
+    served: float = 0.0  # seconds that members have run, all together, up to
+    counted: float = 0.0  # this time
+    score: float = 0.0  # what the policy made of that
+    reported: float = 0.0  # when that was last written
+
+    def as_decided(self, known: Size | None) -> Size:
+        """The same with what is decided here, where something has been."""
+        if known is None:
+            return self
+        return msgspec.structs.replace(
+            self,
+            wanted=known.wanted,
+            scaled=known.scaled,
+            served=known.served,
+            counted=known.counted,
+            score=known.score,
+            reported=known.reported,
+        )
+
+
+class Disruption(msgspec.Struct, frozen=True):
+    """That a gang leaves as one: since when, and why."""
+
+    since: float
+    why: str
+
+
+class ScheduleCycle:
+    """How often a gang that fails fast has been tried: the counters that its users know.
+
+    A cycle begins with a try and is valid until a member finds no place.  `rounds` has the last cycle in which
+    each member had its turn; one that has not been tried has none.
+    """
+
+    __slots__ = ("number", "rounds", "valid")
+
+    def __init__(self) -> None:
+        self.number = 1
+        self.valid = True
+        self.rounds: dict[str, int] = {}
+
+    def begin(self, members: Iterable[str]) -> None:
+        """All members have their turn; if all had it before, that is a new cycle."""
+        known = dict.fromkeys(members, self.number)
+        if self.rounds and all(self.rounds.get(id) == self.number for id in known):
+            self.number += 1
+            self.valid = True
+            known = dict.fromkeys(known, self.number)
+        self.rounds = known
 
 
 class Gang:
@@ -211,10 +277,12 @@ class Gang:
         self.namespace = namespace
         self.name = name
         self.queue = queue
+        self.named_queue = queue  # which need not exist: see `Cluster.substitutes`
         self._changed = changed  # where gangs are noted whose counts have moved
         self.minimum = 1
         self.minimum_by_role: dict[str, int] = {}
         self.minimum_resources: dict[str, int] | None = None
+        self.least_resources: dict[str, int] = {}  # what the cluster must have in all before it is tried
         self.priority = 0
         self.created = 0.0
         self.phase = Phase.PENDING
@@ -223,6 +291,15 @@ class Gang:
         self.policies: tuple[SubGroupPolicy, ...] = ()  # of groups inside the gang
         self.topology: NetworkTopology | None = None
         self.mode = Mode.STRICT
+        self.fail_fast = False  # the first member that finds no place ends a try: others are not tried after it
+        self.match = MatchPolicy.WAITING_AND_RUNNING
+        self.satisfied_once = False  # whether enough members have been bound at one time
+        self.sub_priority = 0  # among gangs of equal priority
+        self.waiting_time: float | None = None  # in seconds, for which it may hold places without being whole
+        self.held_since: float | None = None  # when it got the first of the places that it holds
+        self.cycle = ScheduleCycle()
+        self.as_one = False  # as a victim: all of its members go, or none
+        self.disruption: Disruption | None = None  # that it has to leave as one, as the API has it
         self.together: tuple[str, ...] = ()  # the ids of the gangs that start with it
         self.longest_wait: float | None = None  # in seconds, after which it is to be let in
         self.size: Size | None = None  # of an elastic one: see `decisions.Resize`
@@ -248,6 +325,12 @@ class Gang:
         self._count(task, -1)
         task.state = state
         self._count(task, 1)
+        if state in _BOUND and self.match is MatchPolicy.ONCE_SATISFIED and not self.satisfied_once:
+            self.remember()
+
+    def remember(self) -> None:
+        """Notes it when enough members are bound: that stays so, whatever becomes of them."""
+        self.satisfied_once |= self.count(_BOUND) >= max(1, self.minimum)
 
     def move_all(self, tasks: Sequence[Task], before: State, state: State) -> None:
         """The same for tasks of one class and role that have one state."""
@@ -265,9 +348,8 @@ class Gang:
         self.phase = phase
         self.note()
 
-    def resize(self, wanted: int) -> None:
-        assert self.size is not None
-        self.size = Size(self.size.least, self.size.most, wanted)
+    def resize(self, size: Size) -> None:
+        self.size = size
 
     def note(self) -> None:
         """Something has changed that sums depend on."""
@@ -348,6 +430,12 @@ class Queue(msgspec.Struct):
     path: tuple[PathStep, ...] = ()  # its place in a tree of shares, from the root on
     groups: NodeGroups | None = None
     group_limits: dict[str, dict[str, int]] = {}  # by group of nodes: what the queue may hold there
+    # Of queues that own nodes: see `cluster.ownership`.
+    owns_rest: bool = False  # in its dialect, nodes that belong to no queue are this one's
+    lends: bool = False  # tasks of other queues may use what is idle on its nodes
+    borrows: bool = False  # its tasks may use idle nodes of queues that lend
+    lenders: tuple[str, ...] = ()  # the ids of those that it borrows from; without any, from all
+    preempts: bool = True  # its tasks may push others off its own nodes
 
 
 class Budget(msgspec.Struct, frozen=True):

@@ -4,7 +4,9 @@
     by role       at least so many of each role; binds only where the minimum in all is not below their sum
     sub-groups    of each policy so many groups, each with its size of members
     best effort   members that wait and ask for no room are in nobody's way: they count as if they had their places
-    together      gangs that start together: none is kept before each of them has enough
+    together      gangs that start together: none is kept before those that it names have enough
+    match policy  which members count, and whether the minimum holds once it has been reached
+    as one        gangs of which nothing is to spare: all members are disturbed, or none
 
 Whoever counts names the states that count: those with a place (`READY`), those with a place or the promise of one
 (`PROMISED`), those that hold room now (`HOLDING`).  A gang with too few members is refused before anything else
@@ -15,11 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from podium.core.model.model import HOLDING, PLACED, READY, Gang, State, SubGroupPolicy, Task
+from podium.core.model.model import HOLDING, PLACED, READY, Gang, MatchPolicy, State, SubGroupPolicy, Task
 from podium.core.model.subgroups import SubGroup, subgroups_of
 from podium.reasons import TOO_FEW, TOO_FEW_GROUPS, TOO_FEW_OF_ROLE, Refusal, refuse
 
 PROMISED = READY | {State.PIPELINED}
+_BOUND = READY - {State.RESERVED}  # a place that is only reserved is not bound
+_ONLY_WAITING = frozenset({State.ALLOCATED, State.RESERVED, State.PIPELINED})
 # Members that exist and may still come to a place.
 _EXISTING = frozenset(State) - {State.RELEASING, State.FAILED, State.UNKNOWN}
 
@@ -27,11 +31,26 @@ States = Collection[State]
 Groups = Sequence[SubGroup]
 
 
+# --- whether the minimum holds -----------------------------------------------------------------------------------
+
+
+def released(gang: Gang) -> bool:
+    """Whether it was satisfied once and its minimum holds no longer: its members are placed one by one."""
+    return gang.satisfied_once and gang.match is MatchPolicy.ONCE_SATISFIED
+
+
+def counts_waiting_only(gang: Gang) -> bool:
+    """Whether members that are bound count no longer: as many as it needs must find places at one time."""
+    return gang.match is MatchPolicy.ONLY_WAITING
+
+
 # --- enough members ----------------------------------------------------------------------------------------------
 
 
 def lacking(gang: Gang, groups: Groups | None = None) -> Refusal | None:
     """Why a gang cannot start, whatever the room: it has too few members."""
+    if released(gang):
+        return None
     for role, least in _by_role(gang).items():
         have = gang.count_role(role, _EXISTING)
         if have < least:
@@ -64,17 +83,12 @@ def missing(gang: Gang, states: States = READY, also: Collection[Task] = ()) -> 
 
     Tasks in `also` count as well, whatever their state: what would be if they had their places.
     """
-    have = gang.ready if states is READY else gang.count(states)  # the first is asked far more often
-    lacks = gang.minimum - have - gang.pending_best_effort - len(also)
-    for role, least in _by_role(gang).items():
-        waiting = sum(
-            1
-            for task in gang.tasks.values()
-            if task.role == role and task.state is State.PENDING and task.best_effort and not task.gated
-        )
-        extra = sum(1 for task in also if task.role == role)
-        lacks = max(lacks, least - gang.count_role(role, states) - waiting - extra)
-    return lacks
+    if gang.match is not MatchPolicy.WAITING_AND_RUNNING:
+        if released(gang):
+            return 0
+        if counts_waiting_only(gang):
+            states = frozenset(states) & _ONLY_WAITING
+    return _lacks(gang, states, also)
 
 
 def starving(gang: Gang) -> bool:
@@ -82,6 +96,8 @@ def starving(gang: Gang) -> bool:
 
     Here who asks for no room counts as lacking, too: where a node takes no more pods, others have to go for it.
     """
+    if released(gang):
+        return gang.counts[State.PENDING] > 0
     if gang.minimum > gang.count(PROMISED):
         return True
     return any(gang.count_role(role, PROMISED) < least for role, least in _by_role(gang).items())
@@ -99,7 +115,19 @@ def to_place(gang: Gang, states: States = READY) -> int:
 
 def started(gang: Gang) -> bool:
     """Whether some of it, and enough, has places."""
-    return gang.ready > 0 and missing(gang) <= 0
+    return gang.ready > 0 and (missing(gang) <= 0 or bound_enough(gang))
+
+
+def bound_enough(gang: Gang) -> bool:
+    """Whether enough members are bound, or being bound, or need not be any longer."""
+    return released(gang) or (_lacks(gang, _BOUND) <= 0 and _enough_groups(gang, _BOUND, None))
+
+
+def only_to_bind(gang: Gang) -> bool:
+    """Whether nothing is left to decide, and pods have come for places that were reserved for them."""
+    if not gang.counts[State.RESERVED] or gang.counts[State.PENDING]:
+        return False
+    return any(task.has_pod and task.state is State.RESERVED for task in gang.tasks.values())
 
 
 def reaches(gang: Gang, count: int) -> bool:
@@ -118,32 +146,51 @@ def unsatisfied_partners(gang: Gang, find: Find, states: States = READY) -> list
     return [id for id, other in found if other is None or not satisfied(other, states)]
 
 
-def component(gang: Gang, find: Find) -> list[Gang]:
-    """All gangs that are tied to it, itself first: those it names, those that these name, and so on.
+def components(tied: Iterable[Gang], find: Find) -> Iterator[list[Gang]]:
+    """The connected components of gangs that name others: who is placed, ordered and given back together.
 
-    Whom a gang waits for is its own list; who is placed and given back together is the component.
+    Whom a gang waits for is its own list.  A gang that another one names belongs to it, whether it names that one
+    or not; thousands may be tied to each other.
     """
-    if not gang.together:
-        return [gang]
-    found = {gang.id: gang}
-    ahead = [gang]
-    while ahead:
-        for id in ahead.pop().together:
+    names: dict[str, str] = {}  # towards the first gang of a component
+
+    def first(id: str) -> str:
+        while (above := names.setdefault(id, id)) != id:
+            names[id] = names[above]
+            id = above
+        return id
+
+    members: dict[str, Gang] = {}
+    for gang in tied:
+        members[gang.id] = gang
+        for id in gang.together:
             other = find(id)
-            if other is not None and id not in found:
-                found[id] = other
-                ahead.append(other)
-    return list(found.values())
+            if other is not None:
+                members[id] = other
+                names[first(id)] = first(gang.id)
+    found: dict[str, list[Gang]] = {}
+    for id, gang in members.items():
+        found.setdefault(first(id), []).append(gang)
+    yield from found.values()
 
 
-def components(gangs: Iterable[Gang], find: Find) -> Iterator[list[Gang]]:
-    """The components of some gangs, each once: thousands may be tied to each other."""
-    seen: set[str] = set()
-    for gang in gangs:
-        if gang.id not in seen:
-            found = component(gang, find)
-            seen.update(each.id for each in found)
-            yield found
+def component(gang: Gang, tied: Iterable[Gang], find: Find) -> list[Gang]:
+    """The component of one gang among those that are tied to others."""
+    return next((group for group in components(tied, find) if gang in group), [gang])
+
+
+Order = tuple[int, int, float, str]
+
+
+def order_of(group: Iterable[Gang]) -> Order:
+    """The place of a component in the one order of all: by priority, then by age, then by name."""
+    gangs = list(group)
+    return (
+        -max(gang.priority for gang in gangs),
+        -max(gang.sub_priority for gang in gangs),
+        min(gang.created for gang in gangs),
+        min(gang.id for gang in gangs),
+    )
 
 
 # --- bound in part -----------------------------------------------------------------------------------------------
@@ -152,7 +199,7 @@ def components(gangs: Iterable[Gang], find: Find) -> Iterator[list[Gang]]:
 def partially_bound(gang: Gang) -> bool:
     """Whether some members have been bound, and fewer than it needs, while others wait."""
     waits = bool(gang.counts[State.PENDING] or gang.counts[State.RESERVED])
-    return waits and gang.count(PLACED) > 0 and not satisfied(gang, READY - {State.RESERVED})
+    return waits and gang.count(PLACED) > 0 and not bound_enough(gang)
 
 
 # --- what it can lose --------------------------------------------------------------------------------------------
@@ -169,6 +216,8 @@ class Spare:
     def take(self, task: Task) -> bool:
         """Whether one more task of its gang can go; if so, it counts as gone."""
         gang = task.gang
+        if gang.as_one:
+            return False
         in_all = self._in_all.get(gang.id)
         if in_all is None:
             in_all = self._in_all[gang.id] = gang.ready - gang.minimum
@@ -215,6 +264,22 @@ def beyond_minimum(tasks: Iterable[Task]) -> list[Task]:
 
 
 # --- parts -------------------------------------------------------------------------------------------------------
+
+
+def _lacks(gang: Gang, states: States, also: Collection[Task] = ()) -> int:
+    """How many members in these states it lacks, whatever its match policy."""
+    have = gang.ready if states is READY else gang.count(states)  # the first is asked far more often
+    lacks = gang.minimum - have - gang.pending_best_effort - len(also)
+    for role, least in _by_role(gang).items():
+        waiting = sum(
+            1
+            for task in gang.tasks.values()
+            if task.role == role and task.state is State.PENDING and task.best_effort and not task.gated
+        )
+        extra = sum(1 for task in also if task.role == role)
+        lacks = max(lacks, least - gang.count_role(role, states) - waiting - extra)
+    return lacks
+
 
 _NO_ROLES: dict[str, int] = {}
 

@@ -1,8 +1,9 @@
 """Groups inside a gang: members that start together, several such groups of each policy.
 
-A policy says which members it is about (by their labels), what tells its groups apart (the values of some labels),
-how many members a group needs, and how many groups must be whole before the gang may start.  A member belongs to
-the first policy that is about it; those that none is about form one group that any number of members makes whole.
+A policy says which members it is about (by their labels), what distinguishes its groups (the values of some
+labels), how many members a group needs, and how many groups must be whole before the gang may start.  A member
+belongs to the first policy that is about it; those that none is about form one group that any number of members
+makes whole.
 
 A policy's wish about the network between members is kept with it and not acted on yet.
 """

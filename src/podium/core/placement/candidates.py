@@ -42,6 +42,7 @@ class Candidates:
         self._session = session
         self._nodes = session.cluster.nodes
         self._cls = task.cls
+        self._task = task  # it stands for all of its kind
         self._seen = session.tick
         self._mask_rows = session.node_hooks("mask_rows", task)
         self._score_rows = session.node_hooks("score_rows", task)
@@ -99,7 +100,7 @@ class Candidates:
     @property
     def suitability(self) -> Scores:
         """How good each row is whether it has room or not, for choosing where to make some."""
-        view = Rows(self._nodes, self._cls, self._everything, pick=self._pick)
+        view = Rows(self._nodes, self._cls, self._everything, pick=self._pick, task=self._task)
         scores = self._base
         for plugin in self._score_rows:
             scores = scores + plugin.score_rows(self._cls, view)
@@ -129,7 +130,7 @@ class Candidates:
 
     def _evaluate(self, rows: Index, added: Index | int, *, later: bool = False) -> Scores:
         """The score of one more task on each row, minus infinity where it does not fit."""
-        view = Rows(self._nodes, self._cls, rows, added, later=later, pick=self._pick)
+        view = Rows(self._nodes, self._cls, rows, added, later=later, pick=self._pick, task=self._task)
         fits = view.fits()
         fits &= self.static[rows]
         for plugin in self._mask_rows:
@@ -182,7 +183,8 @@ class Candidates:
         if not self.static[row] or not self._nodes.fits_row(self._cls.request, row, future=future):
             return False
         if self._mask_rows or self._cls.constraints.devices is not None:
-            view = Rows(self._nodes, self._cls, np.array([row], dtype=np.int64), later=future)
+            index = np.array([row], dtype=np.int64)
+            view = Rows(self._nodes, self._cls, index, later=future, task=self._task)
             if self._cls.constraints.devices is not None and not view.fits()[0]:
                 return False
             if not all(bool(plugin.mask_rows(self._cls, view)[0]) for plugin in self._mask_rows):

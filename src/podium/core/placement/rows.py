@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from podium.core.cluster import devices
 from podium.core.cluster.nodes import Nodes
 from podium.core.model.constraints import WHOLE
-from podium.core.model.model import TaskClass
+from podium.core.model.model import Task, TaskClass
 
 Amounts = NDArray[np.int64]
 # By row the device that a share goes to.
@@ -31,7 +31,18 @@ def pick_closest(cls: TaskClass, rows: Rows) -> Amounts:
 class Rows:
     """Rows of the table, with imagined additions."""
 
-    __slots__ = ("_allocatable", "_cls", "_devices", "_filled", "_nodes", "_pick", "added", "index", "later")
+    __slots__ = (
+        "_allocatable",
+        "_cls",
+        "_devices",
+        "_filled",
+        "_nodes",
+        "_pick",
+        "added",
+        "index",
+        "later",
+        "task",
+    )
 
     def __init__(
         self,
@@ -42,6 +53,7 @@ class Rows:
         *,
         later: bool = False,
         pick: Pick = pick_closest,
+        task: Task | None = None,
     ) -> None:
         self._nodes = nodes
         self._cls = cls
@@ -52,11 +64,17 @@ class Rows:
         self.index = index
         self.added = added
         self.later = later  # as it will be once those that are leaving have left
+        self.task = task  # one of those that it is about: they are of one class, and equal to all node hooks
+
+    @property
+    def imagines_none(self) -> bool:
+        """Whether the rows are looked at as they are."""
+        return isinstance(self.added, int) and not self.added
 
     def only(self, index: Amounts) -> Rows:
         """Some of the rows, where nothing is imagined."""
         assert isinstance(self.added, int)
-        return Rows(self._nodes, self._cls, index, self.added, later=self.later, pick=self._pick)
+        return Rows(self._nodes, self._cls, index, self.added, later=self.later, pick=self._pick, task=self.task)
 
     def allocatable(self, column: int) -> Amounts:
         found = self._allocatable.get(column)
@@ -86,7 +104,7 @@ class Rows:
         if self._devices is None:
             free = self._nodes.devices.free(self.index, later=self.later)
             wanted = self._cls.constraints.devices
-            if wanted is not None:
+            if wanted is not None and not self.imagines_none:
                 added = np.broadcast_to(self.added, self.index.shape)
                 for step in range(int(added.max(initial=0))):
                     view = Rows(self._nodes, self._cls, self.index, step, later=self.later)
@@ -102,7 +120,7 @@ class Rows:
         return self._nodes.devices.counts(self.index)
 
     def device_models(self) -> NDArray[np.int32]:
-        """The numbers of the rows' models, as `Devices.model_numbers` tells them."""
+        """The numbers of the rows' models, as `Devices.model_numbers` has them."""
         return self._nodes.devices.models(self.index)
 
     def tenants(self) -> Amounts:
@@ -134,5 +152,6 @@ class Rows:
             result &= filled <= self.allocatable(column)
         wanted = self._cls.constraints.devices
         if wanted is not None:
-            result &= devices.room(wanted, self._nodes.devices.free(self.index, later=self.later)) > self.added
+            free = self.devices() if self.imagines_none else self._nodes.devices.free(self.index, later=self.later)
+            result &= devices.room(wanted, free) > self.added
         return result

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.core.framework.plugin import MAX_NODE_SCORE, Argument, Arguments, Plugin, Scores
+from podium.core.framework.plugin import MAX_NODE_SCORE, Argument, Arguments, Scores
 from podium.core.framework.session import Session
 from podium.core.model.model import TaskClass
 from podium.core.placement.rows import Rows
+from podium.core.plugins.job_policy import JobPolicy, for_argument
 
 
-class Binpack(Plugin):
+class Binpack(JobPolicy):
     name = "binpack"
     ARGUMENTS = (
         Argument("binpack.weight", 1, "how much the score counts beside those of other plugins"),
@@ -23,6 +24,7 @@ class Binpack(Plugin):
         Argument("binpack.memory", 1, "how much memory counts"),
         Argument("binpack.resources", "", "other resources that count, separated by commas"),
         Argument("binpack.resources.<name>", 1, "how much one of them counts"),
+        for_argument("binpack"),
     )
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:

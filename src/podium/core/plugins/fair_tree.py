@@ -56,7 +56,7 @@ class _Branch:
             branch.make_tables(width)
 
     def settle(self, total: Amounts, used_up: NDArray[np.bool_]) -> None:
-        """Takes in what the children hold now, and tells the parent."""
+        """Takes in what the children hold now, and updates the parent."""
         allocated, asked = self.allocated[: len(self.asked)], self.asked
         parts = np.where(total > 0, allocated / np.where(total > 0, total, 1), allocated > 0)
         self.shares[: len(asked)] = parts.max(axis=1, initial=0.0)

@@ -6,7 +6,7 @@ F is the fragmentation of the node (see `fragmentation`), so 50 is no change.  A
 that score is highest.  As published, scores are cut to whole numbers, so that differences below some 40
 thousandths of a device are left to the order of names.
 
-What usually comes to a cluster is what is on it and waits for it, unless it has been told otherwise.
+What usually comes to a cluster is what is on it and waits for it, unless the workload is given.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 A gang is valid when enough members exist, ready when enough of them have a place, pipelined when enough have a
 place or the promise of one.  Only what a gang has beyond its minimum may be taken from it.
 
+A gang that says what the cluster must have at least is refused where it has less.
+
 A gang with sub-groups also needs, of each policy, so many sub-groups that are whole themselves.  What "enough" is,
 `quorum` knows; here it is said to whoever asks plugins.
 """
@@ -16,7 +18,7 @@ from podium.core.framework.session import Session
 from podium.core.model import quorum
 from podium.core.model.model import Gang, Task
 from podium.core.model.subgroups import SubGroup
-from podium.reasons import Refusal
+from podium.reasons import NOT_ADMITTED, Refusal, refuse
 
 
 class GangPlugin(Plugin):
@@ -28,7 +30,19 @@ class GangPlugin(Plugin):
         self._session = session
 
     def job_valid(self, gang: Gang) -> Refusal | None:
-        return quorum.lacking(gang, self._groups(gang))
+        return quorum.lacking(gang, self._groups(gang)) or (
+            self._too_large(gang) if gang.least_resources else None
+        )
+
+    def _too_large(self, gang: Gang) -> Refusal | None:
+        """Why a gang that says what it needs at least cannot start, were all nodes empty."""
+        total, dimensions = self._session.total, self._session.cluster.dimensions
+        for name, need in gang.least_resources.items():
+            column = dimensions.find(name)
+            has = int(total[column]) if column is not None and column < len(total) else 0
+            if need > has:
+                return refuse(NOT_ADMITTED, resource=name, need=need, free=has, total=has)
+        return None
 
     def job_ready(self, gang: Gang) -> bool:
         return quorum.satisfied(gang, groups=self._groups(gang))

@@ -31,6 +31,7 @@ _DIGITS = 6
 
 class GpuFilling(Gradient):
     name = "gpufilling"
+    EXACT = True  # gains are rounded
     ARGUMENTS = (Argument("gpufilling.weight", 1, "how much the score counts beside those of other plugins"),)
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:

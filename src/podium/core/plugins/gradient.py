@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -25,20 +25,26 @@ _NEVER = -np.inf
 
 
 _Ask: TypeAlias = tuple[int, int, int]  # CPU, share and number of devices
+_Found: TypeAlias = tuple[Amounts, Index | None]  # figures, and the devices that they are of
 
 
 class _Known:
-    """A figure of each row, and the tick of the session at which it was found."""
+    """A figure of each row, the device that it is of, and the tick of the session at which it was found."""
 
-    __slots__ = ("found", "ticks")
+    __slots__ = ("devices", "found", "ticks")
 
     def __init__(self, rows: int) -> None:
         self.found: Amounts = np.zeros(rows)
+        self.devices: Index = np.zeros(rows, dtype=np.int64)
         self.ticks: Index = np.full(rows, -1, dtype=np.int64)
 
 
 class Gradient(Plugin):
     """Follows a measure downwards."""
+
+    # Whether a worth is the same, to the last bit, however many rows were looked at together: then the device that
+    # a score was found for is the one to take, without another look.
+    EXACT: ClassVar[bool] = False
 
     def __init__(self, arguments: Arguments, *, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy=hierarchy)
@@ -64,17 +70,16 @@ class Gradient(Plugin):
 
     def score_rows(self, cls: TaskClass, rows: Rows) -> Scores:
         if rows.later or not isinstance(rows.added, int) or len(rows.index) == 1:
-            return self._weight * self._best(cls, rows, self._before(rows))
-        # Of what is asked for only this counts here: classes that differ in other things share the answers.
-        wanted = cls.constraints.devices
-        share, count = (wanted.share, wanted.count) if wanted is not None else (0, 0)
-        ask = (cls.request.amount(CPU), share, count)
-        return self._weight * self._remembered(ask, rows, lambda view: self._best(cls, view, self._now(view)))
+            return self._weight * self._best(cls, rows, self._before(rows))[0]
+        known = self._remembered(_ask(cls), rows, lambda view: self._best(cls, view, self._now(view)))
+        return self._weight * known.found[rows.index]
 
     def _now(self, rows: Rows) -> Amounts:
-        return self._remembered(None, rows, self._before)
+        known = self._remembered(None, rows, lambda view: (self._before(view), None))
+        result: Amounts = known.found[rows.index]
+        return result
 
-    def _remembered(self, what: _Ask | None, rows: Rows, find: Callable[[Rows], Amounts]) -> Amounts:
+    def _remembered(self, what: _Ask | None, rows: Rows, find: Callable[[Rows], _Found]) -> _Known:
         """What was found out about rows, as far as they have not changed since; the others are asked again."""
         known = self._known.get(what)
         if known is None:
@@ -84,26 +89,32 @@ class Gradient(Plugin):
             # Floating point adds a single column in another order than several, and a score that is cut to a whole
             # number may hang on the last bit: so one is never asked alone here.
             several = stale if len(stale) > 1 else np.repeat(stale, 2)
-            known.found[several] = find(rows.only(several))
+            known.found[several], devices = find(rows.only(several))
+            if devices is not None:
+                known.devices[several] = devices
             known.ticks[stale] = self._session.tick
-        result: Amounts = known.found[rows.index]
-        return result
+        return known
 
     def pick_device(self, cls: TaskClass, rows: Rows) -> Index:
+        known = self._known.get(_ask(cls)) if self.EXACT and rows.imagines_none and not rows.later else None
+        if known is not None and (known.ticks[rows.index] >= self._session.stamps[rows.index]).all():
+            found: Index = known.devices[rows.index]  # as it was scored
+            return found
         result: Index = self._by_device(cls, rows, self._before(rows)).argmax(axis=0)
         return result
 
-    def _best(self, cls: TaskClass, rows: Rows, before: Amounts) -> Amounts:
-        """What one more task is worth on each row; where it does not fit, any number."""
+    def _best(self, cls: TaskClass, rows: Rows, before: Amounts) -> _Found:
+        """What one more task is worth on each row, and for a share on which device; where it does not fit, any."""
         wanted = cls.constraints.devices
         if wanted is not None and wanted.share < WHOLE:
-            best: Amounts = self._by_device(cls, rows, before).max(axis=0)
-            return np.where(best > _NEVER, best, 0.0)
+            by_device = self._by_device(cls, rows, before)
+            best = by_device.max(axis=0)
+            return np.where(best > _NEVER, best, 0.0), by_device.argmax(axis=0)
         free = rows.devices()
         after = free if wanted is None else free - taken(wanted, free, rows.index)
         assert self._target is not None
         then = self._target.fragmented(after, _free_cpu(rows, rows.filled(CPU)), rows.device_models())
-        return self.worth(before - then)
+        return self.worth(before - then), None
 
     def _by_device(self, cls: TaskClass, rows: Rows, before: Amounts) -> Amounts:
         """The same for a share, by the device that it would go to."""
@@ -123,3 +134,10 @@ class Gradient(Plugin):
 def _free_cpu(rows: Rows, taken: Index) -> Index:
     result: Index = rows.allocatable(CPU) - taken
     return result
+
+
+def _ask(cls: TaskClass) -> _Ask:
+    """Of what is asked for only this counts here: classes that differ in other things share the answers."""
+    wanted = cls.constraints.devices
+    share, count = (wanted.share, wanted.count) if wanted is not None else (0, 0)
+    return cls.request.amount(CPU), share, count

@@ -1,18 +1,18 @@
 """nodeowner: a node that belongs to a queue takes tasks of that queue only; other nodes take everybody's.
 
-Which node belongs to which queue is a fact (`NodeFacts.queue`).  Who lends nodes to others, and takes them back,
-is the matter of actions; where no action does, nodes of others are out of reach.
+Which node belongs to which queue is a fact (`NodeFacts.queue`, see `cluster.ownership`).  Who lends nodes to
+others, and takes them back, is the matter of actions: while one looks for places on the nodes of a lender, it says
+so in `session.borrowing`.  Where no action does, nodes of others are out of reach.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from podium.core.cluster.properties import ABSENT
 from podium.core.framework.plugin import Mask, Plugin
 from podium.core.framework.session import Session
 from podium.core.model.model import Task
-from podium.reasons import NODE_OWNED, Refusal, refuse
+from podium.reasons import NODE_OWNED, NOT_LENT, Refusal, refuse
 
 
 class NodeOwner(Plugin):
@@ -21,22 +21,24 @@ class NodeOwner(Plugin):
 
     def on_session_open(self, session: Session) -> None:
         self._session = session
-        self._properties = session.cluster.nodes.properties
 
     def signature(self, task: Task) -> Hashable:
-        return task.gang.queue
+        return self._session.borrowing.get(task.gang.id, task.gang.queue)
 
     def mask(self, task: Task, session: Session) -> Mask:
-        owners, count = self._properties.owners, self._properties.count
-        result: Mask = owners.rows(count) == ABSENT
-        return result | owners.equal(task.gang.queue, count)
+        loan = session.borrowing.get(task.gang.id)
+        return session.ownership.home(task.gang.queue) if loan is None else loan.rows
 
     def refusals(self, task: Task) -> Iterator[tuple[Refusal, Mask]]:
-        owners, count = self._properties.owners, self._properties.count
-        for owner in owners.values:
-            if owner != task.gang.queue:
-                queue = self._session.queues.get(owner)
-                yield (
-                    refuse(NODE_OWNED, queue=queue.name if queue is not None else owner),
-                    owners.equal(owner, count),
-                )
+        """Nodes of others are out of reach, or had nothing to lend: these are worth another look."""
+        session, queue = self._session, self._session.queues.get(task.gang.queue)
+        out = ~session.ownership.home(task.gang.queue)
+        lenders = session.ownership.lenders(queue) if queue is not None else []
+        for lender in lenders:
+            yield refuse(NOT_LENT, queue=lender.name), session.ownership.owned(lender.id) & out
+        lending = {lender.id for lender in lenders}
+        for owner in session.ownership.owners:
+            if owner not in lending:
+                known = session.queues.get(owner)
+                name = known.name if known is not None else owner
+                yield refuse(NODE_OWNED, queue=name), session.ownership.owned(owner) & out

@@ -281,7 +281,7 @@ def _reached(properties: Properties, wanted: Constraints) -> Mask:
 
 
 def _in_zone(properties: Properties, wanted: Constraints) -> Mask:
-    """Rows in the zones of the volumes.  A node that tells no zone at all is not held to one."""
+    """Rows in the zones of the volumes.  A node without any zone is not held to one."""
     placed: Mask = np.zeros(properties.count, dtype=bool)
     for key in wanted.zone_labels:
         placed |= properties.labelled(key)

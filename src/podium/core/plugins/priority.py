@@ -8,6 +8,8 @@ from podium.core.framework.plugin import Plugin
 from podium.core.model.model import Gang, State, Task
 from podium.core.model.subgroups import SubGroup
 
+_PRIORITIES = 1 << 33  # more than there are among gangs of equal priority
+
 
 class Priority(Plugin):
     name = "priority"
@@ -17,7 +19,7 @@ class Priority(Plugin):
         return right.priority - left.priority
 
     def job_order(self, left: Gang, right: Gang) -> float:
-        return right.priority - left.priority
+        return right.priority - left.priority or right.sub_priority - left.sub_priority
 
     def sub_job_order(self, left: SubGroup, right: SubGroup) -> float:
         return right.priority - left.priority
@@ -26,7 +28,7 @@ class Priority(Plugin):
         return -task.priority
 
     def job_key(self, gang: Gang) -> float:
-        return -gang.priority
+        return -(gang.priority * _PRIORITIES + gang.sub_priority)
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
         """Other gangs' tasks by the gangs' priorities, the own gang's by the tasks'."""

@@ -30,7 +30,7 @@ from podium.core.framework.shares import (
     real_limit,
     vector_of,
 )
-from podium.core.model.model import Gang, Queue, Task, TaskClass
+from podium.core.model.model import Gang, Queue, State, Task, TaskClass
 from podium.core.model.resources import PODS
 from podium.numbers import Bound
 from podium.reasons import QUEUE_CLOSED, Refusal, refuse
@@ -160,7 +160,11 @@ def _requests(ledger: Ledger) -> dict[str, Amounts]:
 
 
 def _by_dialect(session: Session, ledger: Ledger) -> dict[str, Amounts]:
-    """What the others leave of the whole to the queues of each dialect."""
+    """What the others leave of the whole to the queues of each dialect.
+
+    What they only hold is left: whoever is before them in the order of groups may take it, and for others it is
+    not free on any node.
+    """
     allocated = {queue.dialect: np.zeros(ledger.width) for queue in session.queues.values()}
     for id, account in session.cluster.accounts.queues.items():
         queue = session.queues.get(id)
@@ -168,8 +172,16 @@ def _by_dialect(session: Session, ledger: Ledger) -> dict[str, Amounts]:
         for column, amount in account.allocated.items():
             if column < ledger.width:
                 own[column] += amount
-    everything = sum(allocated.values(), np.zeros(ledger.width))
-    return {dialect: np.maximum(ledger.total - (everything - own), 0) for dialect, own in allocated.items()}
+    held = {dialect: np.zeros(ledger.width) for dialect in allocated}
+    for gang in session.holders.values():
+        queue = session.queues.get(gang.queue)
+        for task in gang.tasks.values() if gang.id in session.cluster.gangs else ():
+            if task.state is State.RESERVED and task.has_pod:
+                for column, amount in task.cls.request.pairs:
+                    held[queue.dialect if queue is not None else ""][column] += amount
+    bound = {dialect: own - held[dialect] for dialect, own in allocated.items()}
+    everything = sum(bound.values(), np.zeros(ledger.width))
+    return {dialect: np.maximum(ledger.total - (everything - own), 0) for dialect, own in bound.items()}
 
 
 def _sharing(session: Session, ids: Iterable[str]) -> set[str]:

@@ -6,7 +6,7 @@
 The root of a tree is as large as it says; one that says nothing is infinite, so that a cluster that grows needs no
 change.  What a queue does not name it may have as far as its parent may: the parent's limit is in the sum above.
 
-Numbers that contradict each other are bent until they do not, and what was bent is told.
+Numbers that contradict each other are bent until they do not, and what was bent is reported.
 """
 
 from __future__ import annotations

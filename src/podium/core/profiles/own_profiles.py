@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# What both begin with; the plugins that choose among nodes come last.
+# What both begin with; the plugins that choose among nodes come last.  There is no `overcommit`: it lets in what
+# the idle room can take, and would keep out those for whom room is made by preemption.
 _COMMON = """
 actions: "enqueue, allocate, backfill, gangpreempt, gangreclaim"
 tiers:
@@ -15,7 +16,6 @@ tiers:
     enableReclaimable: false
   - name: conformance
 - plugins:
-  - name: overcommit
   - name: drf
     enablePreemptable: false
   - name: predicates

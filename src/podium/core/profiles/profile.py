@@ -63,6 +63,7 @@ class Profile(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     period: float = 0.0  # seconds between two turns, at least; what comes up meanwhile is looked at together
     quota_gate: bool = False  # new tasks start behind a gate that their queue lifts: see `gates`
+    options: Mapping[str, Any] = {}  # what the file says beside these, for the dialect whose profile it is
 
     @property
     def peaceful(self) -> bool:
@@ -94,7 +95,7 @@ def read_profile(
 
 
 class _Reader:
-    """Reads one profile, and collects what was told in it without effect."""
+    """Reads one profile, and collects what stands in it without effect."""
 
     def __init__(self, where: str, registry: Registry) -> None:
         self._where = where

@@ -1,4 +1,4 @@
-"""GPUs that pods share: how nodes offer them, how pods ask, and how a pod tells which ones it has.
+"""GPUs that pods share: how nodes offer them, how pods ask, and which annotation of a pod names those it has.
 
 Kubernetes counts devices in whole numbers and does not let a scheduler choose one, so sharing goes by annotations.
 A node shares its GPUs if it says so, by the label `podium.dev/gpu-sharing: "true"` or by the resource
@@ -69,7 +69,7 @@ def request_of(asked: tuple[str, str, str]) -> DeviceRequest:
 
 
 def given_to(annotations: Mapping[str, str] | None) -> tuple[int, ...]:
-    """The GPUs that a pod was given, by number; none if it does not tell, or tells nonsense."""
+    """The GPUs that a pod was given, by number; none if it has no such annotation, or a bad one."""
     text = _first(annotations, _INDEX) if annotations else ""
     parts = [part.strip() for part in text.replace("-", ",").split(",")]
     if not text or not all(part.isascii() and part.isdigit() and int(part) < MOST for part in parts):
@@ -78,7 +78,7 @@ def given_to(annotations: Mapping[str, str] | None) -> tuple[int, ...]:
 
 
 def index_of(devices: tuple[int, ...]) -> dict[str, str]:
-    """The annotation that tells which GPUs a pod was given."""
+    """The annotation with the GPUs that a pod was given."""
     return {GPU_INDEX: ",".join(map(str, devices))} if devices else {}
 
 

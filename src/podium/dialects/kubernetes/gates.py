@@ -1,8 +1,8 @@
 """Scheduling gates that stand for a queue's quota.
 
 Kubernetes takes a gate at a pod's creation only; later ones can be lifted but not added.  So a pod for which quota
-shall be told from a lack of nodes carries the gate from the start: its author wrote it, or admission did.  The
-scheduler lifts it when the queue has room for the pod (`core.gates`).  Until then the pod's reason is
+shall be distinguished from a lack of nodes carries the gate from the start: its author wrote it, or admission did.
+The scheduler lifts it when the queue has room for the pod (`core.gates`).  Until then the pod's reason is
 SchedulingGated, which those who add nodes pass over; afterwards it is Unschedulable like any other.
 """
 

@@ -34,6 +34,7 @@ class QueueMark(msgspec.Struct, frozen=True):
     id: str
     name: str
     called: str
+    otherwise: str = ""  # the id of the queue that serves instead while there is none of this name
 
 
 def _nothing(obj: Object) -> None:
@@ -46,6 +47,7 @@ class Marks(msgspec.Struct, frozen=True):
     memberships: Callable[[Pod], tuple[Membership, ...]]  # one for each mark, in the dialect's order
     queue: Callable[[Object], QueueMark | None] = _nothing  # on pods, and on groups whose own API has none
     priority: Callable[[Pod], int | None] = _nothing  # inside of the scheduler, in place of the pod's own
+    sub_priority: Callable[[Pod], int | None] = _nothing  # among pods of equal priority
     preemptable: Callable[[Pod], bool | None] = _nothing
     gates: frozenset[str] = frozenset()  # scheduling gates that are lifted when the pod's queue has room
     slot: Callable[[Pod], str | None] = _nothing  # the slot that the pod fills: see `core.slots`

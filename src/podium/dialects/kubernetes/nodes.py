@@ -42,6 +42,7 @@ def read_node(
         name=node.name,
         uid=node.uid,
         allocatable=allocatable,
+        capacity=read_amounts(status.capacity, "")[0],
         labels=node.labels,
         taints=tuple(Taint(each.key, each.effect, each.value) for each in node.spec.taints or ()),
         unschedulable=node.spec.unschedulable,

@@ -1,7 +1,7 @@
 """Resource lists as integers, however they were written, and back.
 
-An amount that is none (`0x`, `NaN`, `1e400`) or below zero is left out and told: one bad number must not take the
-good ones beside it along.  An amount beyond all bounds is no mistake of form: it stays, and fits nowhere.
+An amount that is none (`0x`, `NaN`, `1e400`) or below zero is left out and reported: one bad number must not take
+the good ones beside it along.  An amount beyond all bounds is no mistake of form: it stays, and fits nowhere.
 """
 
 from __future__ import annotations

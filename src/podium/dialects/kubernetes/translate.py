@@ -4,8 +4,8 @@ Most pods of a burst are copies of a few specs.  What follows from a spec alone 
 wrong with it) is worked out once and found again by the encoded form of exactly those fields that it follows from,
 so a pod like one seen before costs a few microseconds.
 
-A pod that cannot be understood is told with what can: it still takes room if it is on a node, but it is gated, and
-carries the refusal that says why.
+A pod that cannot be understood is read as far as it can: it still takes room if it is on a node, but it is gated,
+and carries the refusal that says why.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class PodFacts(msgspec.Struct, frozen=True):
     group: str = ""  # what its group is called, of a pod that is in one
     awaited: bool = False  # whether somebody is about to make that group
     queue: str = ""  # the id of the queue that it names, in any dialect
+    otherwise: str = ""  # and of the one that serves while there is no such queue
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -84,15 +85,16 @@ class PodReader:
         queue = queue_of(pod, self._dialects)
         if isinstance(queue, Refusal):
             refusal, queue = refusal or queue, None
-        named = queue.id if queue is not None else ""
+        named, otherwise = (queue.id, queue.otherwise) if queue is not None else ("", "")
         gates = {gate.name for gate in spec.scheduling_gates or ()}
         gang = group.gang if group is not None else lone(pod)
         created = parse_time(metadata.creation_timestamp)
         priority = spec.priority or 0
-        preemptable = True
+        preemptable, sub_priority = True, 0
         for marks in self._dialects:
             own = marks.priority(pod)
             priority = priority if own is None else own
+            sub_priority = marks.sub_priority(pod) or sub_priority
             if marks.preemptable(pod) is False:
                 preemptable = False
         profile = spec.scheduler_name
@@ -120,7 +122,7 @@ class PodReader:
             slot=slot_of(pod, self._slotted) if self._slotted else "",
         )
         if group is not None:
-            return PodFacts(profile, task, None, refusal, group.called, group.awaited, named)
+            return PodFacts(profile, task, None, refusal, group.called, group.awaited, named, otherwise)
         # Admission holds back pods that are yet to be created; this one is there.
         alone = GangFacts(
             id=gang,
@@ -129,25 +131,39 @@ class PodReader:
             queue=named or self._queues.get(profile, ""),
             queue_name=queue.name if queue is not None else "",
             priority=priority,
+            sub_priority=sub_priority,
             created=created,
             phase=Phase.INQUEUE,
             preemptable=preemptable,
             profile=profile,
         )
-        return PodFacts(profile, task, alone, refusal, queue=named)
+        return PodFacts(profile, task, alone, refusal, queue=named, otherwise=otherwise)
 
     def read_slot(self, template: Pod, slot: str, gang: str) -> TaskFacts:
-        """A place for a pod that is yet to be made, as its template asks for it."""
+        """A place for a pod that is yet to be made, as its template asks for it.
+
+        Claims that are made for a pod come after it, and say nothing yet.
+        """
         shape = self._shape(template)
+        constraints, refusal = shape.constraints, shape.refusal
+        if has_claims(template):
+            lasting = [each for each in template.spec.volumes or () if each.ephemeral is None]
+            spec = msgspec.structs.replace(template.spec, volumes=lasting)
+            try:
+                constraints = self.volumes.read(
+                    msgspec.structs.replace(template, spec=spec), constraints
+                ).constraints
+            except UnreadableError as error:
+                refusal = refusal or refuse(BAD_SPEC, field=error.path, detail=error.detail)
         return TaskFacts(
             id=slot,
             namespace=template.namespace,
             name=template.name,
             gang=gang,
             amounts=shape.amounts,
-            constraints=shape.constraints,
+            constraints=constraints,
             priority=template.spec.priority or 0,
-            gated=shape.refusal is not None,
+            gated=refusal is not None,
             labels=template.labels,
             slot=slot,
             has_pod=False,
@@ -217,7 +233,7 @@ def _key(pod: Pod) -> bytes:
 
 
 def _granted(status: PodStatus) -> list[object]:
-    """What a node has told about resources: it matters while a pod is resized in place."""
+    """What a node has reported about resources: it matters while a pod is resized in place."""
     both = (status.container_statuses, status.init_container_statuses)
     parts: list[object] = [
         (each.name, each.resources, each.allocated_resources)

@@ -40,7 +40,7 @@ from podium.kube.volume_matching import (
 )
 from podium.kube.wire import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 
-# Labels by which a volume tells its place; a volume in several zones lists them in one value.
+# Labels with the place of a volume; a volume in several zones lists them in one value.
 _PLACES = (
     "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region",

@@ -28,6 +28,8 @@ from podium.dialects.volcano.podgroup_controller import PodGroupController
 from podium.dialects.volcano.profile import PROFILE
 from podium.dialects.volcano.progress import job_progress
 from podium.dialects.volcano.queue_controller import QueueController, queue_document
+from podium.dialects.volcano.rewriting import hold_job, rewrite_group, rewrite_queue
+from podium.dialects.volcano.rights import RIGHTS
 from podium.dialects.volcano.status import group_patch, queue_patch
 from podium.dialects.volcano.translate import read_group, read_queue
 from podium.dialects.volcano.types import DEFINITIONS
@@ -42,8 +44,8 @@ def volcano(setting: Setting) -> Dialect:
         name=DIALECT,
         marks=marks_of(names, setting.with_controllers),
         definitions=(*DEFINITIONS, JOB),
-        groups=(GroupKind(PODGROUPS, group_id, read_group, group_patch),),
-        queues=(QueueKind(QUEUES, queue_id, read_queue, queue_patch),),
+        groups=(GroupKind(PODGROUPS, group_id, read_group, group_patch, rewrite=rewrite_group),),
+        queues=(QueueKind(QUEUES, queue_id, read_queue, queue_patch, rewrite=rewrite_queue, make=queue_document),),
         hooks=(*HOOKS, *JOB_HOOKS),
         node_group=NODE_GROUP,
         objects=(queue_document(ROOT_QUEUE), queue_document(default_queue)),
@@ -55,10 +57,12 @@ def volcano(setting: Setting) -> Dialect:
             partial(PodGroupController, names, setting.named_groups),
             partial(JobController, setting.profiles),
         ),
+        rights=RIGHTS,
         profiles={SCHEDULER: PROFILE},
         workloads=WORKLOADS,
         surroundings=SURROUNDINGS,
         authoring=AUTHORING,
         progress={JOBS: job_progress},
+        holding={JOBS: hold_job},
         tour="03-pytorch.yaml",
     )

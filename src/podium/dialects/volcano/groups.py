@@ -25,14 +25,6 @@ LEADERS_KEY = "leaderworkerset.sigs.k8s.io/group-key"
 
 _PREFIX = "podgroup-"
 
-# How APIs group pods that podium does not read, by labels or annotations.
-_UNREAD = (
-    "scheduling.x-k8s.io/pod-group",
-    "pod-group.scheduling.sigs.k8s.io",
-    "pod-group.scheduling.sigs.k8s.io/name",
-    "gang.scheduling.koordinator.sh/name",
-)
-
 
 def name_after(uid: str) -> str:
     """The name of the group that belongs to an owner, or to a pod without one."""
@@ -58,11 +50,6 @@ def queue_of_namespace(namespace: str, cache: Cache) -> str:
     """The queue of groups that name none, or the default one, in a namespace; "" if it names none."""
     found = cache.get(NAMESPACES, "", namespace)
     return found.annotations.get(QUEUE_NAME, "") if found is not None else ""
-
-
-def grouped_unread(pod: Pod) -> bool:
-    """Whether a pod belongs to a group of an API that podium does not read."""
-    return any(mark in pod.annotations or mark in pod.labels for mark in _UNREAD)
 
 
 def topology_of(annotations: Mapping[str, str]) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from podium.dialects.kubernetes.membership import Marks, Membership, QueueMark
-from podium.dialects.volcano.groups import GROUP_MIN_MEMBER, group_name, grouped_unread
+from podium.dialects.volcano.groups import GROUP_MIN_MEMBER, group_name
 from podium.dialects.volcano.names import (
     ALLOCATION_GATE,
     GROUP_NAME,
@@ -38,7 +38,7 @@ def _waits_for_a_group(pod: Pod, schedulers: Container[str], grouped: bool) -> b
     """Whether a pod that names no group will be in one."""
     if pod.spec.scheduler_name not in schedulers or pod.metadata.controller is None:
         return False
-    return (grouped or GROUP_MIN_MEMBER in pod.annotations) and not grouped_unread(pod)
+    return grouped or GROUP_MIN_MEMBER in pod.annotations
 
 
 def _member(namespace: str, name: str, role: str, *, awaited: bool = False) -> Membership:
@@ -82,4 +82,4 @@ def marks_of(schedulers: Container[str], grouped: bool) -> Marks:
         role = pod.annotations.get(TASK_SPEC, "")
         return (_member(pod.metadata.namespace, group_name(pod), role, awaited=True),)
 
-    return Marks(memberships, _queue, _priority, _preemptable, frozenset({ALLOCATION_GATE}))
+    return Marks(memberships, _queue, _priority, preemptable=_preemptable, gates=frozenset({ALLOCATION_GATE}))

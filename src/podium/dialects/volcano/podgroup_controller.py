@@ -28,7 +28,6 @@ from podium.dialects.volcano.groups import (
     LEADERS_SET,
     OWNER_PREFIX,
     group_name,
-    grouped_unread,
     leader_of,
     name_after,
     queue_of_namespace,
@@ -51,8 +50,23 @@ from podium.kube.wire import Object, OwnerReference, Pod, ReplicaSet, StatefulSe
 Document = dict[str, Any]
 
 _OWNERS = (REPLICASETS, STATEFULSETS, DAEMONSETS, JOBS)
-# Where operators keep the objects that control pods; which of these kinds there are is the cluster's affair.
-_OPERATORS = frozenset({"kubeflow.org", "ray.io", "jobset.x-k8s.io", "leaderworkerset.x-k8s.io"})
+# Kinds of operators that control pods, by plural: which of them there are is the cluster's affair.  A list, and
+# not all kinds of their groups: who watches needs the right to, and nobody should have to grant it for all.
+_OPERATORS = (
+    Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"),
+    Resource("kubeflow.org", "v1", "tfjobs", "TFJob"),
+    Resource("kubeflow.org", "v1", "xgboostjobs", "XGBoostJob"),
+    Resource("kubeflow.org", "v1", "paddlejobs", "PaddleJob"),
+    Resource("kubeflow.org", "v1", "jaxjobs", "JAXJob"),
+    Resource("kubeflow.org", "v1", "mxjobs", "MXJob"),
+    Resource("kubeflow.org", "v2beta1", "mpijobs", "MPIJob"),
+    Resource("ray.io", "v1", "rayclusters", "RayCluster"),
+    Resource("ray.io", "v1", "rayjobs", "RayJob"),
+    Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"),
+    Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"),
+)
+OWNERS = (*_OWNERS, *_OPERATORS)
+_FOLLOWED = frozenset(each.group_resource for each in _OPERATORS)  # in whatever version a server has them
 
 _LEADERS_KIND = "LeaderWorkerSet"
 
@@ -86,11 +100,11 @@ class PodGroupController:
         }
 
     def serve(self, resource: Resource) -> None:
-        if resource.group in _OPERATORS and resource.namespaced:
+        if resource.group_resource in _FOLLOWED:
             self.watches[resource] = _of_owner
 
     def withdraw(self, resource: Resource) -> None:
-        if resource.group in _OPERATORS:
+        if resource.group_resource in _FOLLOWED:
             self.watches.pop(resource, None)
 
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
@@ -152,7 +166,7 @@ class PodGroupController:
         if pod.spec.scheduler_name not in self._schedulers or pod.finished or pod.deleting:
             return False
         own = group_name(pod)
-        if pod.annotations.get(GROUP_NAME, own) != own or grouped_unread(pod):
+        if pod.annotations.get(GROUP_NAME, own) != own:
             return False
         return all(group.gang == group_id(pod.namespace, own) for group in self._named_groups(pod))
 

@@ -1,7 +1,7 @@
 """What a turn of the scheduler means for PodGroups and Queues, as patches of their status.
 
-Nothing is written that says nothing new.  A verdict that was told a short while ago with other numbers leaves the
-condition as it is: a group that waits for hours must not cost a write with every pod that comes and goes.
+Nothing is written that says nothing new.  A verdict that was written a short while ago with other numbers leaves
+the condition as it is: a group that waits for hours must not cost a write with every pod that comes and goes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from podium.core.model import quorum
 from podium.core.model.model import FINISHED, HOLDING, Gang, Phase, State
 from podium.dialects.dialect import Verdict
 from podium.dialects.kubernetes.quantities import format_amount
+from podium.dialects.queue_report import QueueReport
 from podium.dialects.volcano import types
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.dialects.volcano.translate import PHASE_NAMES
@@ -182,13 +183,13 @@ def _document(condition: types.PodGroupCondition) -> Document:
 # --- Queue -------------------------------------------------------------------------------------------------
 
 
-# What every queue is told to hold some or none of.
+# What every queue shows an amount of, also none.
 _NOTHING = {"cpu": "0", "memory": "0"}
 
 
-def queue_patch(queue: types.Queue, allocated: Mapping[str, int]) -> Patch | None:
+def queue_patch(queue: types.Queue, report: QueueReport) -> Patch | None:
     """What the pods of a queue take; None when that is known.  One that never held any is not written to."""
-    reported = _NOTHING | {name: format_amount(name, amount) for name, amount in allocated.items()}
+    reported = _NOTHING | {name: format_amount(name, amount) for name, amount in report.held.items()}
     seen = queue.status.allocated or {}
     if reported == (seen or _NOTHING):
         return None

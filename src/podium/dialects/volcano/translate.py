@@ -1,7 +1,7 @@
 """PodGroups and Queues in the core's words.
 
 Names without an object behind them are no errors here: a group whose queue does not exist waits for it, and so do
-pods whose group does not.  What could not be worked with is told beside the facts.
+pods whose group does not.  What could not be read is reported beside the facts.
 """
 
 from __future__ import annotations

@@ -50,10 +50,10 @@ class SubGroupPolicy(View):
     network_topology: NetworkTopology | None = None
     sub_group_size: Annotated[int, said("Pods in each sub-group.", minimum=1)] = 1
     min_sub_groups: Annotated[int, said("Whole sub-groups that must fit before any pod starts.", minimum=0)] = 0
-    label_selector: LabelSelector | None = None
+    label_selector: Annotated[LabelSelector | None, said("The pods that it is about.")] = None
     match_label_keys: Annotated[
         list[str] | None,
-        said("Labels whose values tell the sub-groups apart.", **{"x-kubernetes-list-type": "atomic"}),
+        said("Labels whose values distinguish the sub-groups.", **{"x-kubernetes-list-type": "atomic"}),
     ] = None
 
 
@@ -103,7 +103,7 @@ class PodGroupStatus(View):
             enum=list(PHASES),
         ),
     ] = ""
-    conditions: list[PodGroupCondition] | None = None
+    conditions: Annotated[list[PodGroupCondition] | None, said("Why it waits, or that it does not.")] = None
     running: Annotated[int, said("Running pods.", minimum=0)] = 0
     succeeded: Annotated[int, said("Pods that ended well.", minimum=0)] = 0
     failed: Annotated[int, said("Pods that failed.", minimum=0)] = 0
@@ -146,9 +146,9 @@ class QueueAffinity(View):
 class ExtendCluster(View):
     """Another cluster to which the queue's jobs may be sent."""
 
-    name: str = ""
-    weight: int = 0
-    capacity: Amounts | None = None
+    name: Annotated[str, said("The cluster's name.")] = ""
+    weight: Annotated[int, said("Its part among the clusters.")] = 0
+    capacity: Annotated[Amounts | None, said("What the queue may use there.")] = None
 
 
 def _not_above(lower: str, upper: str) -> str:
@@ -202,8 +202,8 @@ class QueueSpec(View):
 class Reservation(View):
     """Nodes kept for the queue."""
 
-    nodes: list[str] | None = None
-    resource: Amounts | None = None
+    nodes: Annotated[list[str] | None, said("Their names.")] = None
+    resource: Annotated[Amounts | None, said("What they have together.")] = None
 
 
 class QueueStatus(View):

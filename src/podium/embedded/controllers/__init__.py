@@ -29,7 +29,7 @@ def all_controllers(ca: str, resources: Iterable[Resource] = ()) -> list[Control
     """Every built-in controller.
 
     `ca` is the text of the cluster's CA certificate.  `resources` is what the server serves at the start;
-    `Manager.serve` and `Manager.withdraw` tell of custom resources that come and go.
+    `Manager.serve` and `Manager.withdraw` are called for custom resources that come and go.
     """
     served = list(resources)
     return [

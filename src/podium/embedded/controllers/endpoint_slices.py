@@ -34,7 +34,7 @@ MIRROR_MANAGER = "endpointslicemirroring-controller.k8s.io"
 
 MOST_ENDPOINTS = 100
 
-Ports = tuple[str, frozenset[tuple[object, ...]]]  # family of addresses and ports: what tells groups apart
+Ports = tuple[str, frozenset[tuple[object, ...]]]  # family of addresses and ports: what distinguishes groups
 Share = tuple[EndpointSlice | None, list[Document]]  # a slice that is there, or a new one, and what it is to hold
 
 

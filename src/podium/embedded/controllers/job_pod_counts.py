@@ -79,7 +79,7 @@ class _Template(msgspec.Struct):
 
 
 def finished_at(pod: Pod) -> float:
-    """When a pod ended, as far as anything tells it."""
+    """When a pod ended, as far as its status shows."""
     statuses = pod.status.container_statuses or ()
     ends = [_finish(each) for each in statuses]
     if ends and all(ends):

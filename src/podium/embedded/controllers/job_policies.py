@@ -42,7 +42,7 @@ def judge(job: Job, pod: Pod) -> Verdict:
 
 
 def _match(rule: Rule, pod: Pod) -> str | None:
-    """The beginning of the sentence that tells why a rule matches, or None."""
+    """The beginning of the sentence about why a rule matches, or None."""
     where = f"{pod.namespace}/{pod.name}"
     codes = rule.get("onExitCodes")
     if codes is not None:

@@ -1,7 +1,7 @@
 """Names of what controllers create: derived, never drawn.
 
-A name is a hash of its owner's UID and of what tells this object from its sisters, so a create that is repeated
-after a lost answer meets its own first try (409) instead of making a second object.
+A name is a hash of its owner's UID and of what distinguishes this object from its sisters, so a create that is
+repeated after a lost answer meets its own first try (409) instead of making a second object.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def restarts(pod: Pod) -> int:
 def victims_first(pods: Iterable[Pod], colocated: Callable[[Pod], int] = lambda _: 0) -> list[Pod]:
     """Pods in the order in which to give them up: those that lose the least work first.
 
-    `colocated` tells how many sisters of a pod run on its node; where more are, one goes first, which spreads
+    `colocated` is how many sisters of a pod run on its node; where more are, one goes first, which spreads
     what remains.
     """
     stages = {"Pending": 0, "Unknown": 1, "Running": 2}

@@ -144,7 +144,7 @@ class _Look:
         changes = (*status_patch(STATEFULSETS, stateful, stateful.status, status), *self.step.changes)
         return Outcome(changes, self._next_available(), tuple(self.step.notes))
 
-    # --- the three parts of a step; each tells whether the next may go on ------------------------------------
+    # --- the three parts of a step; each returns whether the next may go on ------------------------------------
 
     def _start(self, current: Revision, update: Revision, ordered: bool) -> bool:
         """Brings every wanted pod into being, in order."""

@@ -121,7 +121,7 @@ def _protected_claims(obj: Object, cache: Cache) -> Iterator[Key]:
 
 
 def _bound(claim: PersistentVolumeClaim, cache: Cache) -> Outcome:
-    """A claim that names its volume: completes the binding, or tells that the volume is lost."""
+    """A claim that names its volume: completes the binding, or reports that the volume is lost."""
     volume = cache.find(PERSISTENTVOLUMES, PersistentVolume, ("", claim.spec.volume_name))
     completed = BIND_COMPLETED in claim.annotations
     if volume is None or not (volume.spec.claim_ref is None or is_for(volume.spec.claim_ref, claim)):

@@ -1,4 +1,4 @@
-"""What a cluster is made of and what it tells: namespaces, nodes, definitions, priorities, leases and events."""
+"""What a cluster is made of and reports: namespaces, nodes, definitions, priorities, leases and events."""
 
 from __future__ import annotations
 

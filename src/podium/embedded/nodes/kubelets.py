@@ -17,6 +17,7 @@ from podium.embedded.nodes.containers import Clock
 from podium.embedded.nodes.lifecycle import Place, Step, advance, has_begun, refused
 from podium.embedded.nodes.node_admission import NodeAdmission, Refusal, Tenant
 from podium.embedded.nodes.node_status import is_silent, node_changes, unless_foreign
+from podium.embedded.nodes.work import SharedWork
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Delete, Patch
 from podium.kube.conditions import owner_reference
@@ -46,7 +47,7 @@ def simulated_kubelets(
     `start_seconds` is how long pods take to start.  `heartbeat` renews a Lease for each node, without which the
     node controller of a real cluster takes the nodes for dead.
     """
-    found: list[Controller] = [NodeKubelet(drives), PodKubelet(drives, start_seconds, events)]
+    found: list[Controller] = [NodeKubelet(drives), PodKubelet(drives, start_seconds, events), SharedWork()]
     if heartbeat:
         found.append(Heartbeat(drives))
     return tuple(found)

@@ -88,6 +88,7 @@ def advance(pod: Pod, place: Place, clock: Clock, start_seconds: float = 0.0) ->
     if pod.finished:
         return Step(remove=True) if remove else Step(again_at=remove_at)
     script = script_of(pod.annotations)
+    start_seconds = max(start_seconds, script.start_seconds)
     before = _Lives(init=pod.status.init_container_statuses or [], main=pod.status.container_statuses or [])
     stop = _deletion(pod, script)
     deadline = _deadline(pod, clock)

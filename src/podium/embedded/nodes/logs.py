@@ -1,6 +1,6 @@
 """The log of a simulated container: its command line, its start and its end.
 
-A simulated process prints nothing, so the log is not stored anywhere.  It is told anew from the pod's document
+A simulated process prints nothing, so the log is not stored anywhere.  It is made anew from the pod's document
 each time somebody asks.
 """
 
@@ -46,7 +46,7 @@ def simulated_log(
         lines = [line for line in lines if line[0] >= since]
     if tail_lines is not None:
         lines = lines[max(0, len(lines) - tail_lines) :]
-    # Each line tells its time itself; `--timestamps` adds the runtime's stamp in front, in its own notation.
+    # Each line has its time itself; `--timestamps` adds the runtime's stamp in front, in its own notation.
     text = "".join(
         (f"{str(at).removesuffix('Z')}.000000000Z " if timestamps else "") + f"{at} {reported}\n"
         for _, at, reported in lines

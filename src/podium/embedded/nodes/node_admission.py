@@ -4,8 +4,8 @@ A scheduler may be wrong, or two of them may each be right by half.  So a node l
 is bound to it fits, and turns it away if not: a double booking shows as a Failed pod, never as a node with more on
 it than it has.
 
-What is remembered is what the API cannot tell yet: pods that were admitted a moment ago and whose status is still
-on its way.  The rest is read from the observed pods when a node gets its first new pod.
+What is remembered is what the API does not show yet: pods that were admitted a moment ago and whose status is
+still on its way.  The rest is read from the observed pods when a node gets its first new pod.
 """
 
 from __future__ import annotations

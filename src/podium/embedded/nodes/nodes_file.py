@@ -63,7 +63,7 @@ def check_shapes(shapes: Sequence[Shape], file: YamlText, path: str) -> None:
 
 
 def check_given(shape: Shape, source: str) -> None:
-    """A group that was not written in a file but told by options."""
+    """A group that comes from options and not from a file."""
     complaint = check_shape(shape)
     if complaint:
         raise UsageError(f"{source}: {complaint}")

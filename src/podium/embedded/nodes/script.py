@@ -1,7 +1,7 @@
-"""What a simulated process is told to do: the `podium.dev/` annotations of its pod.
+"""What a simulated process does: the `podium.dev/` annotations of its pod.
 
 They may change while the pod runs, so they are read afresh at every step.  A value that makes no sense is left out
-and told in a condition of the pod; it never stops anything.
+and reported in a condition of the pod; it never stops anything.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, TERMINATION_SECONDS
+from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, START_SECONDS, TERMINATION_SECONDS
 
 _SECONDS = re.compile(r"\d{1,10}(\.\d{1,9})?", re.ASCII)
 _CODE = re.compile(r"\d{1,3}", re.ASCII)
@@ -23,7 +23,8 @@ class Script(msgspec.Struct, frozen=True):
     run_seconds: float | None = None  # how long each run of a container lasts; None: until it is stopped
     exit_code: int = 0
     exit_now: bool = False  # an exit code without a run time: end as soon as it runs
-    termination_seconds: float = 0.0  # how long a container takes to obey when it is told to stop
+    termination_seconds: float = 0.0  # how long a container takes to stop
+    start_seconds: float = 0.0  # how long it takes from its admission to the start of its containers
     complaint: str = ""
 
 
@@ -32,7 +33,7 @@ DEFAULT = Script()
 
 def script_of(annotations: Mapping[str, str]) -> Script:
     """Reads the orders out of a pod's annotations."""
-    if not any(name in annotations for name in (RUN_SECONDS, EXIT_CODE, TERMINATION_SECONDS)):
+    if not any(name in annotations for name in (RUN_SECONDS, EXIT_CODE, TERMINATION_SECONDS, START_SECONDS)):
         return DEFAULT
     complaints: list[str] = []
 
@@ -62,5 +63,6 @@ def script_of(annotations: Mapping[str, str]) -> Script:
         # A run time that cannot be read is no order to end at once.
         exit_now=exit_code is not None and RUN_SECONDS not in annotations,
         termination_seconds=termination_seconds or 0.0,
+        start_seconds=seconds(START_SECONDS) or 0.0,
         complaint="; ".join(complaints),
     )

@@ -147,7 +147,7 @@ EVENT = Printer(
         Heading("Reason", "Why it happened, in one word"),
         Heading("Object", "What it is about"),
         wide("Subobject", "The part of the object it is about"),
-        wide("Source", "Who tells it"),
+        wide("Source", "The component that reports it"),
         Heading("Message", "What happened"),
         wide("First Seen", "Time since it first happened"),
         wide("Count", "How often it happened"),

@@ -1,4 +1,4 @@
-"""Pods.  One word has to tell the state of a pod whose containers may each be in another.
+"""Pods.  One word has to stand for the state of a pod whose containers may each be in another.
 
 The rule: the first thing that holds the pod up is the word.  While init containers run it is their progress;
 then it is what the first container in the list waits for or ended with; a pod with a ready container beside
@@ -109,7 +109,7 @@ def _initialisation(spec: Document, status: Document, sidecars: set[str]) -> _Pr
 
 def _containers(status: Document, sidecars: set[str], progress: _Progress) -> None:
     """Goes through the containers from the last to the first, so that the first one has the last word."""
-    # Restarts of init containers that are done no longer tell anything; those of sidecars do.
+    # Restarts of init containers that are done no longer matter; those of sidecars do.
     progress.restarts, progress.restarted_at = 0, 0.0
     for container in items(status, "initContainerStatuses"):
         if container["name"] in sidecars:

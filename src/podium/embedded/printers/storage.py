@@ -160,7 +160,7 @@ CSI_DRIVER = Printer(
     (
         NAME,
         boolean("AttachRequired", "Whether volumes have to be attached before they are mounted"),
-        boolean("PodInfoOnMount", "Whether the driver is told about the pod"),
+        boolean("PodInfoOnMount", "Whether the driver gets information about the pod"),
         boolean("StorageCapacity", "Whether the driver publishes how much room there is"),
         Heading("TokenRequests", "For whom the driver needs tokens of the pod's account"),
         boolean("RequiresRepublish", "Whether mounted volumes are published again and again"),

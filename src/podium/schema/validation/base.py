@@ -37,7 +37,7 @@ def check_name(errors: Errors, path: str, value: str | None, check: Callable[[st
 
 
 def check_choice(errors: Errors, path: str, value: str | None, choices: Collection[str]) -> None:
-    """A value out of a few; tuples are told in their order, sets sorted, as the API server does."""
+    """A value out of a few; tuples are listed in their order, sets sorted, as the API server does."""
     if value in choices:
         return
     errors.append(unsupported(path, value, choices) if value else required(path))

@@ -200,7 +200,7 @@ def _check_selector(errors: Errors, spec: Document) -> None:
             reported = "`selector` does not match template `labels`"
             errors.append(invalid("spec.template.metadata.labels", dict(sorted(labels.items())), reported))
     except SelectorError:
-        pass  # told already
+        pass  # reported already
 
 
 def _check_generated_selector(errors: Errors, metadata: Document, spec: Document) -> None:
@@ -224,7 +224,7 @@ def _check_generated_selector(errors: Errors, metadata: Document, spec: Document
         if not from_selector(spec["selector"])(expected):
             errors.append(invalid("spec.selector", spec["selector"], "`selector` not auto-generated"))
     except SelectorError:
-        pass  # told by the check of the selector itself
+        pass  # reported by the check of the selector itself
 
 
 def _check_template_kept(errors: Errors, template: Document, before: Document, status: Document) -> None:

@@ -109,7 +109,7 @@ def _check_gates(errors: Errors, new: list[Document], old: list[Document]) -> No
 
 
 def _check_narrowing(errors: Errors, restored: Document, before: Document) -> None:
-    """A pod that waits at a gate may be told to run on fewer nodes, never on others."""
+    """A pod that waits at a gate may be restricted to fewer nodes, never sent to others."""
     wanted, selector = restored.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if any(wanted.get(key) != value for key, value in selector.items()):
         reported = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"

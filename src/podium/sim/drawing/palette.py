@@ -7,7 +7,7 @@ the paper and every text of at least 4.5:1, in both.
 
 from __future__ import annotations
 
-# Runs, or queues, in order.  No two are told apart by colour alone: lines differ in their dashes too.
+# Runs, or queues, in order.  No two differ by colour alone: lines differ in their dashes too.
 SERIES = 8
 HEATS = 8
 

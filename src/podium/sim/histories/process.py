@@ -65,7 +65,7 @@ class Surroundings(Protocol):
 
 
 class Process:
-    """One process.  `busy` says whether its machine has been told anything since somebody last looked."""
+    """One process.  `busy`: whether its machine has seen anything since somebody last looked."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class Process:
     def synced(self) -> bool:
         return all(watch.reflector.synced for watch in self.watches.values())
 
-    def told(self, resource: Resource, deltas: list[Delta[Object]], *, first: bool) -> None:
+    def observed(self, resource: Resource, deltas: list[Delta[Object]], *, first: bool) -> None:
         for delta in deltas:
             if isinstance(delta, Undecodable):
                 continue
@@ -231,7 +231,7 @@ class Watch:
 
     @property
     def idle(self) -> bool:
-        """Whether everything that was written has been told."""
+        """Whether everything that was written has been seen."""
         return self._feed is not None and not self._taking and self._due <= self._process.stage.elapsed
 
     def advance(self) -> None:
@@ -279,7 +279,7 @@ class Watch:
         else:
             deltas = reflector.page(reply.status, reply.body, now)
             if deltas or (first and reflector.synced):
-                process.told(self._resource, deltas, first=first and reflector.synced)
+                process.observed(self._resource, deltas, first=first and reflector.synced)
         self.advance()
 
     def _open(self, step: Follow) -> None:
@@ -332,7 +332,7 @@ class Watch:
         self._heard = self._process.stage.elapsed
         deltas = self.reflector.line(line, self._process.host.steady())
         if deltas:
-            self._process.told(self._resource, deltas, first=False)
+            self._process.observed(self._resource, deltas, first=False)
         if not self.reflector.following:
             self.drop()
             self.advance()
@@ -343,7 +343,8 @@ class Watch:
             return
         process = self._process
         quiet = process.stage.elapsed - self._heard >= BOOKMARK_SECONDS
-        if quiet and not self._taking and not process.stage.wire.silent(self.stream):
+        # It never overtakes lines that are still under way: who has it, has them.
+        if quiet and self.idle and not process.stage.wire.silent(self.stream):
             for line in cut_lines(feed.bookmark())[0]:
                 self._hear(feed, line)
         process.after(BOOKMARK_SECONDS, partial(self._mark, feed))

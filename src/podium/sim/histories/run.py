@@ -22,6 +22,7 @@ from podium.errors import UsageError
 from podium.sim.histories.fault import Fault
 from podium.sim.histories.faults import FAULTS
 from podium.sim.histories.invariants import Invariants, limits_of
+from podium.sim.histories.rights import Rights
 from podium.sim.histories.stage import Stage, Violation
 
 _PATIENCE = 1800.0  # seconds within which a cluster has to come to rest
@@ -70,7 +71,7 @@ def run_history(number: int, seed: int, profiles: Mapping[str, Profile]) -> Resu
         raise UsageError(f"there is no fault {number}; there are {known}")
     stage = Stage(seed * 1009 + number, kind.profiles(profiles))
     rules = Invariants(stage)
-    stage.watchers.append(rules)
+    stage.watchers += (rules, Rights(stage))
     fault = kind(stage, rules, seed)
     rule = violation = ""
     trace: tuple[str, ...] = ()

@@ -4,8 +4,8 @@
                                                '--------- wire, with its troubles ---------'
 
 Unlike in `sim.virtual`, every message takes some time, and scheduler and controllers are processes of their own
-with reflectors of their own: nobody sees the cluster as it is, only as it has been told.  All chance comes from
-one seed, so the same seed gives the same history; `digest` is a hash of every write in it.
+with reflectors of their own: nobody sees the cluster as it is, only as far as it has watched it.  All chance comes
+from one seed, so the same seed gives the same history; `digest` is a hash of every write in it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Event = Callable[[], None]
 SCHEDULER = "scheduler"
 CONTROLLERS = "controllers"
 
-_REMEMBERED = 30  # lines of the history that a violation is told with
+_REMEMBERED = 30  # lines of the history that are printed with a violation
 _MOST_STEPS = 2_000_000
 _MOST_IDLE_TURNS = 2_000
 
@@ -81,7 +81,7 @@ class Clockwork:
 
 
 class Watcher:
-    """Is told what happens on a stage.  All of it is optional."""
+    """Called for what happens on a stage.  All of it is optional."""
 
     def written(self, resource: Resource, record: Record, gone: bool) -> None:
         """The server has taken a write."""
@@ -259,7 +259,7 @@ class Stage:
             if process.idle_turns > _MOST_IDLE_TURNS:
                 raise Violation("I7", f"{process.name} turns without anything to do", self.elapsed)
 
-    # --- what is told ---------------------------------------------------------------------------
+    # --- its watchers ---------------------------------------------------------------------------
 
     def say(self, line: str) -> None:
         """Adds a line to the history."""

@@ -6,12 +6,17 @@ its counts, its model and its decisions, has no part in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Container, Iterator
+
+import msgspec
 
 from podium.core.model.facts import GangFacts
 from podium.core.model.model import Queue
+from podium.dialects.dialect import GatheredKind, Gathering
 from podium.dialects.kubernetes.membership import Membership, QueueMark, membership_of, queue_of
 from podium.dialects.kubernetes.policies import Priorities
+from podium.kube.pod_resources import Amounts, pod_requests
 from podium.kube.wire import Node, Object, Pod
 from podium.sim.histories.stage import Stage
 
@@ -25,26 +30,60 @@ class Standing:
         self._stage = stage
         self._marks = [each.marks for each in stage.dialects if each.marks is not None]
         self._groups = [kind for each in stage.dialects for kind in each.groups]
+        self._requests: dict[str, Amounts] = {}
         self._queues = [kind for each in stage.dialects for kind in each.queues]
 
     def owner_of(self, node: Node) -> str:
         """The id of the queue that a node belongs to; "" for one that is everybody's."""
         for kind in self._queues:
-            if kind.owner is not None:
-                owner = kind.owner(node, list(self._stage.server.objects(kind.resource)))
+            if kind.owners is not None:
+                owner, _ = kind.owners(list(self._stage.server.objects(kind.resource)))(node)
                 if owner:
                     return owner
         return ""
 
     def queues(self) -> Iterator[Queue]:
-        for kind in self._queues:
-            for queue in self._stage.server.objects(kind.resource):
-                yield kind.read(queue)[0]
+        """Those that have an object, and those that are there without."""
+        for dialect in self._stage.dialects:
+            for kind in dialect.queues:
+                found = {queue.id: queue for queue in kind.built_in}
+                found |= {
+                    queue.id: queue
+                    for queue in (kind.read(each)[0] for each in self._stage.server.objects(kind.resource))
+                }
+                for queue in found.values():
+                    yield msgspec.structs.replace(queue, dialect=dialect.name)
+
+    def home_of(self, pod: Pod, queues: Container[str]) -> str:
+        """The queue that a pod is in, where the one that it names need not exist."""
+        group = self._group_of(pod)
+        mark = queue_of(pod if group is None or group[0] is None else group[0], self._marks)
+        if group is not None and (group[1].queue or not isinstance(mark, QueueMark)):
+            return self.queue_of(pod)
+        if not isinstance(mark, QueueMark):
+            defaults = (each.default_queues.get(pod.spec.scheduler_name) for each in self._stage.dialects)
+            return next(filter(None, defaults), "")
+        return mark.id if mark.id in queues else mark.otherwise or mark.id
 
     def gangs(self) -> Iterator[GangFacts]:
+        gathered: dict[str, tuple[GatheredKind, str, str]] = {}
         for kind in self._groups:
             for group in self._stage.server.objects(kind.resource):
-                yield kind.read(group, _PRIORITIES)[0]
+                if kind.gathered is None:
+                    yield kind.read(group, _PRIORITIES)[0]
+                else:
+                    id = kind.id(group.namespace, group.name)
+                    gathered[id] = kind.gathered, group.namespace, group.name
+        for pod in self._stage.pods.values():
+            membership = self.membership(pod)
+            described = self._gathered_kind(membership.gang) if membership is not None else None
+            if membership is not None and described is not None:
+                namespace, _, name = membership.group.partition("/")
+                gathered[membership.gang] = described, namespace, name
+        for described, namespace, name in gathered.values():
+            facts = self._gather(described, namespace, name)[1]
+            if facts is not None:
+                yield facts
 
     def membership(self, pod: Pod) -> Membership | None:
         """The group that a pod belongs to, whether it exists or not."""
@@ -59,19 +98,78 @@ class Standing:
     def queue_of(self, pod: Pod) -> str:
         """The id of the queue that a pod counts for; "" for one that names none."""
         found = self._group_of(pod)
-        if found is None:
-            return self._named(pod)
-        return found[1].queue or self._named(found[0]) or self._named_by_members(found[1].id)
+        if found is None:  # what was in a group that is gone counts for no queue
+            return self._named(pod) if self.membership(pod) is None else ""
+        named = self._named(found[0]) if found[0] is not None else ""
+        return found[1].queue or named or self._named_by_members(found[1].id)
 
     def members(self, gang: str) -> list[Pod]:
         found = ((pod, self.membership(pod)) for pod in self._stage.pods.values())
         return [pod for pod, group in found if group is not None and group.gang == gang]
 
-    def _group_of(self, pod: Pod) -> tuple[Object, GangFacts] | None:
+    def asked(self, pod: Pod) -> Amounts:
+        found = self._requests.get(pod.uid)
+        if found is None:
+            found = self._requests[pod.uid] = pod_requests(pod.spec)
+        return found
+
+    def used_on(self, node: str) -> Counter[str]:
+        used: Counter[str] = Counter()
+        for pod in self._stage.pods.values():
+            if pod.spec.node_name == node and not pod.finished:
+                used.update(self.asked(pod))
+                used["pods"] += 1
+        return used
+
+    def members_bound(self, gang: str) -> int:
+        """Members with a place, and those that have done their work."""
+        members = self.members(gang)
+        return sum(pod.status.phase == "Succeeded" or (holds(pod) and not pod.deleting) for pod in members)
+
+    def holding(self, gang: str) -> bool:
+        """Whether a member holds a place and stays."""
+        return any(holds(pod) and not pod.deleting for pod in self.members(gang))
+
+    def partners(self, gang: str, *, bound: bool = False) -> set[str]:
+        """The gangs that start with one, itself included; `bound`: those that have their minimum."""
+        gangs = {each.id: each for each in self.gangs()}
+        found, ahead = {gang}, [gang]
+        while ahead:
+            for id in gangs[ahead.pop()].together:
+                if id in gangs and id not in found:
+                    found.add(id)
+                    ahead.append(id)
+        return {id for id in found if not bound or self.members_bound(id) >= gangs[id].minimum}
+
+    def _gathered_kind(self, gang: str) -> GatheredKind | None:
+        kinds = (kind.gathered for kind in self._groups if kind.gathered is not None)
+        return next((kind for kind in kinds if gang.startswith(kind.prefix)), None)
+
+    def _gather(self, kind: GatheredKind, namespace: str, name: str) -> tuple[Object | None, GangFacts | None]:
+        """A gang that its pods describe: its object, and what it and the oldest pod say."""
+        resources = [each.resource for each in self._groups if each.gathered is kind]
+        found = (self._stage.server.find(each, namespace, name) for each in resources)
+        group = next((each for each in found if each is not None), None)
+        pods = sorted(
+            self.members(kind.id(namespace, name)),
+            key=lambda each: (each.metadata.creation_timestamp or "", each.name),
+        )
+        own = group is not None and kind.describes(group)
+        speaker = next((pod for pod in pods if own or kind.speaks(pod)), pods[0] if pods else None)
+        expired = any(map(kind.expired, pods))
+        reading = kind.read(Gathering(namespace, name, group, speaker, expired), _PRIORITIES)
+        facts = reading.facts
+        return group, None if facts is None else msgspec.structs.replace(facts, fault=reading.fault)
+
+    def _group_of(self, pod: Pod) -> tuple[Object | None, GangFacts] | None:
         membership = self.membership(pod)
         if membership is None:
             return None
         namespace, _, name = membership.group.partition("/")
+        described = self._gathered_kind(membership.gang)
+        if described is not None:
+            obj, facts = self._gather(described, namespace, name)
+            return (obj, facts) if facts is not None else None
         for kind in self._groups:
             if kind.id(namespace, name) == membership.gang:
                 group = self._stage.server.find(kind.resource, namespace, name)
@@ -87,3 +185,7 @@ class Standing:
         members = [pod for pod in self.members(gang) if self._named(pod)]
         oldest = min(members, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.name), default=None)
         return self._named(oldest) if oldest is not None else ""
+
+
+def holds(pod: Pod) -> bool:
+    return bool(pod.spec.node_name) and not pod.finished

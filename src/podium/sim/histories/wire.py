@@ -47,11 +47,11 @@ class Trouble:
         return 0.0
 
     def before(self, call: Call) -> Exception | None:
-        """What the caller is told instead of the server being asked."""
+        """What the caller gets instead of the server being asked."""
         return None
 
     def after(self, call: Call) -> Exception | None:
-        """What the caller is told instead of the server's answer: the request itself has been carried out."""
+        """What the caller gets instead of the server's answer: the request itself has been carried out."""
         return None
 
     def answer(self, process: str, resource: Resource, request: Request) -> Response | Exception | None:

@@ -15,8 +15,9 @@ import msgspec
 from podium.sim.drawing.axes import duration, number
 from podium.sim.drawing.scene import Scene
 from podium.sim.drawing.svg import inline
-from podium.sim.report.pictures import name_of, pictures, wait_classes
-from podium.sim.report.rows import best, lines_of, queue_named, shown, value_of
+from podium.sim.report.answer import answer
+from podium.sim.report.pictures import pictures, wait_classes
+from podium.sim.report.rows import best, lines_of, name_of, queue_named, shown, starving, value_of
 from podium.sim.report.style import STYLE
 
 Document = dict[str, Any]
@@ -51,8 +52,8 @@ def page(runs: Sequence[Document], title: str = "") -> str:
     body = [
         f"<header><h1>{escape(heading)}</h1><p>{escape(_about(runs))}</p></header>",
         "<main>",
-        _section("Figures", "", _figures(runs)),
-        _queue_section(runs),
+        _section("In short", "", "".join(f"<p class=answer>{escape(line)}</p>" for line in answer(runs))),
+        *(_queue_section(runs), _section("Figures", "", _figures(runs)))[:: 1 if _about_queues(runs) else -1],
     ]
     for name, about, beginnings in _OF_INFLATIONS if "curve" in runs[0] else _OF_JOBS:
         mine = [scene for scene in drawn if scene.name.startswith(beginnings)]
@@ -123,16 +124,18 @@ def _data(value: float | None, unit: str = "", key: str = "") -> str:
 
 def _figures(runs: Sequence[Document]) -> str:
     lines = []
+    left_out = starving(runs)
     for line in lines_of(runs):
         values = [value_of(run, line.path) for run in runs]
-        marked = best(values, line)
+        marked = best(values, line, left_out)
         cells = [
             f"<strong><span class=best>best </span>{_data(value, line.unit, f'{place}.{line.path}')}</strong>"
             if place in marked
             else _data(value, line.unit, f"{place}.{line.path}")
             for place, value in enumerate(values)
         ]
-        lines.append([escape(line.words), *cells])
+        means = f"<small>{escape(line.means)}</small>" if line.means else ""
+        lines.append([escape(line.words) + means, *cells])
     return _table("The figures of each run", ["figure", *map(name_of, runs)], lines)
 
 
@@ -153,13 +156,25 @@ def _queue_section(runs: Sequence[Document]) -> str:
                     escape(queue_named(queue["name"])),
                     _data(queue["weight"], "", f"{key}.weight"),
                     _data(queue["jobs"], "", f"{key}.jobs"),
+                    _data(queue.get("never_started", 0), "", f"{key}.never_started"),
                     _data(queue["gpu_hours"], "", f"{key}.gpu_hours"),
                     *waits,
                     _data(queue["slowdown"], "", f"{key}.slowdown"),
                 ]
             )
-    heads = ("run", "queue", "weight", "jobs", "GPU hours", "wait, mean", "p50", "p95", "p99", "slowdown")
-    return _section("Queues", "", _table("What the jobs of each queue met with", heads, lines, 2))
+    of_waits = ("wait, mean", "p50", "p95", "p99")
+    heads = ("run", "queue", "weight", "jobs", "never start", "GPU hours", *of_waits, "slowdown")
+    about = (
+        "Waits are of all jobs of a queue: who never starts waits to the end. "
+        "Slowdown is from arrival to end, by the run time."
+    )
+    return _section("Queues", about, _table("What the jobs of each queue met with", heads, lines, 2))
+
+
+def _about_queues(runs: Sequence[Document]) -> bool:
+    """Whether the question was about queues: their weights differ from run to run."""
+    weights = {tuple((queue["name"], queue["weight"]) for queue in run.get("queues", ())) for run in runs}
+    return len(weights) > 1
 
 
 def _provenance(runs: Sequence[Document]) -> str:

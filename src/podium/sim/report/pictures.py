@@ -9,7 +9,7 @@ from podium.sim.drawing.axes import duration, number, time_ticks
 from podium.sim.drawing.charts import Bar, Curve, Row, bars, curves, gantt, heat_map, lanes
 from podium.sim.drawing.palette import SERIES
 from podium.sim.drawing.scene import Scene
-from podium.sim.report.rows import queue_named
+from podium.sim.report.rows import name_of, queue_named
 
 Document = dict[str, Any]
 
@@ -21,10 +21,6 @@ def pictures(runs: Sequence[Document]) -> list[Scene]:
     if all("curve" in run for run in runs):
         return list(_of_inflations(runs))
     return list(_of_jobs(runs))
-
-
-def name_of(run: Document) -> str:
-    return str(run.get("run") or run.get("profile") or "run")
 
 
 # --- jobs --------------------------------------------------------------------------------------------------------
@@ -112,7 +108,7 @@ def _queues(runs: Sequence[Document]) -> Scene:
     groups = []
     for run in runs:
         mean = {queue["name"]: queue["wait_seconds"]["mean"] for queue in run["queues"]}
-        groups.append((name_of(run), [float(mean.get(name, 0.0)) for name in names]))
+        groups.append((name_of(run), [float(mean.get(name) or 0.0) for name in names]))
     about = "The mean wait of each queue's jobs."
     return lanes("queues", "Mean wait by queue", about, [queue_named(name) for name in names], groups)
 

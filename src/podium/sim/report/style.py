@@ -7,9 +7,11 @@ from podium.sim.drawing.palette import DARK, LIGHT, variables
 from podium.sim.drawing.svg import FONT, RULES
 
 STYLE = (
-    f":root{{{variables(LIGHT)}--panel:#f6f8fb;--shadow:0 1px 2px rgb(20 30 50/.08),0 4px 16px rgb(20 30 50/.06);"
+    f":root{{{variables(LIGHT)}--panel:#f6f8fb;--edge:rgb(0 0 0/.16);"
+    "--shadow:0 1px 2px rgb(20 30 50/.08),0 4px 16px rgb(20 30 50/.06);"
     "color-scheme:light dark}"
-    f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}--panel:#1a2029;--shadow:none}}}}"
+    f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}--panel:#1a2029;"
+    "--edge:rgb(0 0 0/.55);--shadow:none}}"
     f"{RULES}"
     "*{box-sizing:border-box}"
     f"body{{margin:0;background:var(--panel);color:var(--text);font:16px/1.5 {FONT};"
@@ -29,7 +31,14 @@ STYLE = (
     "figcaption{font-size:.875rem;margin-top:.5rem}"
     "details{margin-top:.5rem;font-size:.875rem}summary{cursor:pointer;color:var(--series0);width:fit-content}"
     "summary:focus-visible,.wide:focus-visible{outline:2px solid var(--series0);outline-offset:2px}"
-    ".wide{overflow-x:auto;margin-top:1rem;max-width:100%}"
+    # A table that is wider than its frame shows a shadow at the edge behind which it goes on.
+    ".wide{overflow-x:auto;margin-top:1rem;max-width:100%;background:"
+    "linear-gradient(to right,var(--paper) 30%,transparent) left/3rem 100% no-repeat local,"
+    "linear-gradient(to left,var(--paper) 30%,transparent) right/3rem 100% no-repeat local,"
+    "linear-gradient(to right,var(--edge),transparent) left/.9rem 100% no-repeat scroll,"
+    "linear-gradient(to left,var(--edge),transparent) right/.9rem 100% no-repeat scroll,var(--paper)}"
+    ".answer{margin:.35rem 0;max-width:60rem}.answer:first-of-type{font-size:1.15rem;font-weight:550}"
+    "tbody th small{display:block;color:var(--muted);font-size:.75rem;white-space:normal}"
     "details .wide{box-shadow:none;max-height:24rem;overflow:auto}"
     "table{border-collapse:collapse;font-size:.9rem;min-width:100%;font-variant-numeric:tabular-nums}"
     "caption{text-align:left;padding:.6rem .8rem 0;font-size:.875rem}"
@@ -37,7 +46,7 @@ STYLE = (
     "thead th{border-bottom:1px solid var(--axis);font-weight:600}"
     "thead th:nth-child(n+2){white-space:normal}"
     "tbody tr+tr>*{border-top:1px solid var(--grid)}"
-    "tbody th{font-weight:400;position:sticky;left:0;background:var(--paper)}"
+    "tbody th{font-weight:400;max-width:22rem}"
     ".n{text-align:right}td.n strong{font-weight:650}"
     ".best{color:var(--good);font-size:.75rem;font-weight:600}"
     "code{font-family:ui-monospace,monospace;font-size:.85em}"

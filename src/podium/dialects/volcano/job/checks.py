@@ -20,12 +20,8 @@ from podium.kube import fields
 from podium.kube.fields import FieldError
 from podium.kube.names import check_dns_subdomain
 from podium.kube.quantity import QuantityError, parse_milli
-from podium.schema import builtin, engine
-from podium.schema.filling import drop_nulls, fill
-from podium.schema.model import Schema
-from podium.schema.pod_defaults import default_pod_spec
-from podium.schema.shape import is_quantity
-from podium.schema.validation import validate_pod_template
+from podium.schema import builtin
+from podium.schema.templates import check_pod_template, type_errors
 from podium.schema.validation.claims import check_claim_spec
 
 Document = dict[str, Any]
@@ -74,20 +70,10 @@ def check_policies(policies: list[LifecyclePolicy] | None, at: str) -> Iterator[
 
 def check_template(task: TaskSpec, at: str) -> list[FieldError]:
     """What is wrong with the pods of a task, as a server would say it about a pod."""
-    path = f"{at}.template"
     template = task.pod_template()
-    if not isinstance(template, dict):
-        return [fields.wrong_type(path, template, "must be an object")]
-    schema = builtin.type_named("PodTemplateSpec")
-    if errors := _type_errors(template, schema, path):
-        return errors
-    # What the table does not know, a server drops from a pod as well.
-    engine.prune(template, schema, resource=False)
-    drop_nulls(template, schema)
-    template.setdefault("spec", {})
-    fill(template, schema)
-    default_pod_spec(template["spec"])
-    return [*validate_pod_template(template, path), *_topology_errors(task, template["spec"], at)]
+    errors = check_pod_template(template, f"{at}.template")
+    spec = template.get("spec") if isinstance(template, dict) else None
+    return [*errors, *(_topology_errors(task, spec, at) if isinstance(spec, dict) else ())]
 
 
 def _topology_errors(task: TaskSpec, spec: Document, at: str) -> Iterator[FieldError]:
@@ -145,33 +131,7 @@ def check_volumes(job: Job) -> Iterator[FieldError]:
 
 def _claim_errors(claim: Document, at: str) -> list[FieldError]:
     schema = builtin.type_named("PersistentVolumeClaimSpec")
-    errors = _type_errors(claim, schema, at)
+    errors = type_errors(claim, schema, at)
     if not errors:
         check_claim_spec(errors, at, claim)
     return errors
-
-
-# --- both --------------------------------------------------------------------------------------------------
-
-
-def _type_errors(value: Any, schema: Schema, at: str) -> list[FieldError]:
-    """Values of a wrong type: amounts each with its path, anything else as a server's decoder says it."""
-    reported = engine.type_error(value, schema)
-    if reported is None:
-        return []
-    return list(_amount_errors(value, schema, at)) or [fields.FieldError(at, "FieldValueTypeInvalid", reported)]
-
-
-def _amount_errors(value: Any, schema: Schema, at: str) -> Iterator[FieldError]:
-    if schema.format == "quantity":
-        if value is not None and not is_quantity(value):
-            yield fields.invalid(at, value, "must be an amount such as 2, 500m or 4Gi")
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            if schema.values is not None:
-                yield from _amount_errors(each, schema.values, f"{at}[{key}]")
-            elif key in (schema.properties or {}):
-                yield from _amount_errors(each, (schema.properties or {})[key], f"{at}.{key}")
-    elif isinstance(value, list) and schema.items is not None:
-        for index, each in enumerate(value):
-            yield from _amount_errors(each, schema.items, f"{at}[{index}]")

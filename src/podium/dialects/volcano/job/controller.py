@@ -59,7 +59,7 @@ from podium.kube.resources import NAMESPACES, PERSISTENTVOLUMECLAIMS, PODS, PRIO
 from podium.kube.times import parse_time
 from podium.kube.wire import Object
 
-# Watches of different kinds are not in step: a queue may be told of after the Jobs that name it.
+# Watches of different kinds are not in step: a queue may be seen after the Jobs that name it.
 PATIENCE = 5.0
 # While its pods start one by one, a Job's counts are written this often at the most.
 _REST = 0.2
@@ -323,7 +323,7 @@ class _Look:
         patch = {"metadata": {"annotations": {ANSWERED_GENERATION: generation}}}
         return [Patch(JOBS, job.namespace, job.name, patch, uid=job.uid)]
 
-    # --- what is told --------------------------------------------------------------------------------------
+    # --- status and events---------------------------------------------------------------------------------
 
     def _note(self, reason: str, message: str, type: str = "Normal") -> None:
         self._notes.append(Note(JOBS, self.job, reason, message, type))
@@ -405,7 +405,7 @@ def _commands(job: Job, cache: Cache) -> tuple[list[Command], list[Command]]:
 
 
 def _orders_to_nobody(key: Key, cache: Cache, now: float) -> Outcome:
-    """Orders to a Job that does not exist are dropped, once it cannot be that it has just not been told of."""
+    """Orders to a Job that does not exist are dropped, once it cannot be that it has just not been seen."""
     orders = _orders_to(key, cache)
     times = {each.name: parse_time(each.metadata.creation_timestamp) + PATIENCE for each in orders}
     dropped = tuple(_taken(each) for each in orders if times[each.name] <= now)

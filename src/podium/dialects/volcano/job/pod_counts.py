@@ -1,6 +1,6 @@
 """A Job's pods as the controller sees them: whose place each has, how many there are, and which were lost.
 
-Nobody tells a controller that was not running which pods have been taken away meanwhile.  The Job's own status
+A controller that was not running sees no event for pods that have been deleted meanwhile.  The Job's own status
 does: it is written before the controller takes pods away and after it has seen new ones, so it never counts a pod
 that the controller itself has given up.  If fewer pods are there than it counts, somebody else has taken the
 others.
@@ -50,7 +50,7 @@ class PodCounts(Members):
         return counts
 
     def by_task(self, given_up: Collection[str] = ()) -> dict[str, TaskState]:
-        """The pods of each task by phase, as the status tells it."""
+        """The pods of each task by phase, as the status has them."""
         phases = self.phases(given_up)
         return {task: TaskState(dict(sorted(counts.items()))) for task, counts in phases.items()}
 

@@ -1,6 +1,7 @@
 """Jobs as the controller works with them: all defaults filled in, and checked.
 
-Both depend on the spec alone, and a spec is told by the Job's UID and generation, so it is done once for each.
+Both depend on the spec alone, and a spec is identified by the Job's UID and generation, so it is done once for
+each.
 """
 
 from __future__ import annotations

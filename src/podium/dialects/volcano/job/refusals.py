@@ -1,4 +1,4 @@
-"""What a Job's users are told when the server refuses something that was to be made for it."""
+"""Messages for a Job's users when the server refuses something that was to be made for it."""
 
 from __future__ import annotations
 

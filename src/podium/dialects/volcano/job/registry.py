@@ -44,7 +44,7 @@ def plugin_names() -> list[str]:
 
 @contextmanager
 def asking(name: str, what: str) -> Iterator[None]:
-    """Around a question to a plugin: what it raises is told with the place, and concerns its own Jobs only."""
+    """Around a question to a plugin: what it raises names the place, and concerns its own Jobs only."""
     try:
         yield
     except UnusablePluginError:

@@ -29,7 +29,7 @@ class Contention(Fault):
     def populate(self) -> None:
         rng = self.rng.fork("population")
         self._halves = self.seed % 3 == 2
-        # Clocks of machines differ: what was planned when is not to be told by comparing them.
+        # Clocks of machines differ: what was planned when is not found by comparing them.
         ahead = rng.pick((0.0, 3600.0)) if self._halves else 0.0
         for host in ("server", CONTROLLERS):
             self.stage.host(host).ahead = ahead

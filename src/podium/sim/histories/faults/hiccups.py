@@ -167,7 +167,7 @@ class Throttled(Outage):
 
 
 class Failures(Outage):
-    """The server fails inside: before or after the write, nobody can tell."""
+    """The server fails inside: before or after the write, nobody knows."""
 
     def refuse(self, call: Call, first: bool) -> Exception | None:
         return _failure(self.rng) if first or self.rng.chance(0.5) else None
@@ -226,7 +226,7 @@ class Hiccup(Fault):
         self.expect(self._outage.hits > 0, "nothing went wrong")
         if not self._roomy:
             return
-        self.expect(not self.rules.evictions, f"{len(self.rules.evictions)} pods were told to go")
+        self.expect(not self.rules.evictions, f"{len(self.rules.evictions)} pods were evicted")
         done = dict.fromkeys(self._sizes, 0)
         for pod in self.stage.pods.values():
             done[_workload(pod.name)] += pod.status.phase == "Succeeded"

@@ -147,7 +147,7 @@ class NotYetSynced(Fault):
     name = "a start with jobs and without nodes"
 
     def populate(self) -> None:
-        """The jobs stand there, and what they need comes later or is not told."""
+        """The jobs stand there, and what they need comes later or is not seen."""
         rng = self.rng.fork("population")
         self._case = self.seed % 4
         nodes = p.some_nodes(rng, 4)

@@ -77,7 +77,7 @@ class Compaction(Fault):
             self.stage.at(self.rng.between(5.0, 80.0), partial(self._break, self.rng.pick(_WATCHED)))
 
     def _break(self, resource: Resource) -> None:
-        """The history is thrown away, and the watch with it; what happens until the next one is never told."""
+        """The history is thrown away, and the watch with it; events until the next one are never sent."""
         watch = watch_of(self.stage, resource)
         how = self.rng.whole(0, 2)
         if how == 0:
@@ -105,7 +105,7 @@ class Compaction(Fault):
 
 
 class Abuse(Trouble):
-    """Lines come twice, late, and old ones again; an object that came and went at once is told as gone alone."""
+    """Events come twice, late, and old ones again; of an object that came and went only the deletion is sent."""
 
     def __init__(self, rng: Rng) -> None:
         self._rng = rng

@@ -16,7 +16,7 @@ class HcclRankPlugin(JobPlugin):
 
     def on_pod(self, pod: Document, task: TaskSpec, index: int) -> None:
         annotations = pod["metadata"].setdefault("annotations", {})
-        rank = _told(pod) or self._rank(task, index)
+        rank = _given(pod) or self._rank(task, index)
         if rank and not annotations.get(_RANK_INDEX):
             annotations[_RANK_INDEX] = rank
 
@@ -31,7 +31,7 @@ class HcclRankPlugin(JobPlugin):
         return str(index + (leaders.replicas if leaders is not None else 0))
 
 
-def _told(pod: Document) -> str:
+def _given(pod: Document) -> str:
     """The rank that the template gives by itself."""
     variables = (each for container in containers(pod, init=False) for each in container.get("env") or ())
     return next((str(each["value"]) for each in variables if each.get("name") == _RANK and each.get("value")), "")

@@ -1,0 +1,119 @@
+"""How queues stand: what their tasks hold and wait for, and what the nodes that they own have and who uses it.
+
+Sums over all tasks would be counted anew every second for the sake of a table.  So each row's part is kept, and
+counted again when the row has changed, or what the tasks on it belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.core.cluster.accounts import Account, Sums
+from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.ownership import Ownership
+from podium.core.model.model import ON_NODE
+from podium.core.profiles.profile import Profile
+from podium.dialects.queue_report import QueueReport
+
+
+class _Row(msgspec.Struct):
+    """What is on a row: of the owner's own tasks, and of other schedulers' tasks."""
+
+    version: int
+    own: Sums
+    system: Sums
+    pods: int
+
+
+class QueueReports:
+    """The reports of all queues of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._minding: frozenset[str] = frozenset()
+        self._rows: dict[int, _Row] = {}
+        self._known: tuple[object, ...] = ()
+
+    def serve(self, profiles: Mapping[str, Profile]) -> None:
+        """The profiles that there are: tasks that none of those has placed which mind owners are the system's."""
+        self._minding = frozenset(
+            name
+            for name, profile in profiles.items()
+            if any(entry.kind.KEEPS_TO_OWNERS for tier in profile.tiers for entry in tier)
+        )
+        self._rows.clear()
+
+    def all(self, now: float = 0.0) -> dict[str, QueueReport]:
+        """By queue."""
+        cluster, nodes = self._cluster, self._cluster.nodes
+        cluster.settle()
+        nodes.widen()
+        known = (nodes.version, tuple(cluster.queues))
+        if known != self._known:  # nodes or gangs may have changed hands
+            self._known = known
+            self._rows.clear()
+        ownership = Ownership(cluster.queues, nodes.properties)
+        return {id: self._report(id, ownership, now) for id in cluster.queues}
+
+    def _report(self, queue: str, ownership: Ownership, now: float) -> QueueReport:
+        cluster, nodes = self._cluster, self._cluster.nodes
+        account = cluster.accounts.queues.get(queue) or Account()
+        held, pending = self._named(account.allocated), self._named(account.waiting)
+        rows = [row for row in np.flatnonzero(ownership.owned(queue)).tolist() if nodes.facts[row] is not None]
+        if not rows:
+            return QueueReport(held, pending, borrowed=held if ownership.owns(queue) else {}, at=now)
+        own: Sums = {}
+        system: Sums = {}
+        pods = 0
+        for row in rows:
+            found = self._row(row, queue)
+            pods += found.pods
+            for sums, amounts in ((own, found.own), (system, found.system)):
+                for column, amount in amounts.items():
+                    sums[column] = sums.get(column, 0) + amount
+        used = self._sum(nodes.used, rows)
+        return QueueReport(
+            held=held,
+            pending=pending,
+            nodes=tuple(sorted(nodes.name(row) for row in rows)),
+            capacity=self._named(self._sum(nodes.capacity, rows)),
+            allocatable=self._named(self._sum(nodes.allocatable, rows)),
+            used=self._named(used),
+            shared=self._named({column: amount - own.get(column, 0) for column, amount in used.items()}),
+            system=self._named(system),
+            borrowed=self._named(
+                {column: amount - own.get(column, 0) for column, amount in account.allocated.items()}
+            ),
+            pods=pods,
+            at=now,
+        )
+
+    def _row(self, row: int, queue: str) -> _Row:
+        version = int(self._cluster.nodes.row_versions[row])
+        found = self._rows.get(row)
+        if found is None or found.version != version:
+            own: Sums = {}
+            system: Sums = {}
+            pods = 0
+            for task in self._cluster.on_row.get(row, {}).values():
+                if task.state not in ON_NODE:
+                    continue
+                pods += 1
+                foreign = bool(self._minding) and task.gang.profile not in self._minding
+                for sums, counts in ((own, task.gang.queue == queue), (system, foreign)):
+                    for column, amount in task.cls.request.pairs if counts else ():
+                        sums[column] = sums.get(column, 0) + amount
+            found = self._rows[row] = _Row(version, own, system, pods)
+        return found
+
+    @staticmethod
+    def _sum(table: NDArray[np.int64], rows: list[int]) -> Sums:
+        return {column: amount for column, amount in enumerate(table[rows].sum(axis=0).tolist()) if amount}
+
+    def _named(self, sums: Mapping[int, int]) -> dict[str, int]:
+        names = self._cluster.dimensions.names
+        return {names[column]: amount for column, amount in sums.items() if amount > 0}
