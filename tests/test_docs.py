@@ -12,6 +12,7 @@ import click
 import pytest
 
 from podium.cli.main import podium
+from podium.sim.histories import invariants
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
@@ -136,3 +137,9 @@ def test_a_newcomer_sees_how_to_try_it_before_how_to_test_it() -> None:
     readme = (ROOT / "README.md").read_text()
     assert "\nmake demo\n" in readme
     assert "make test" not in readme, "that is for developers: CONTRIBUTING.md"
+
+
+def test_every_rule_of_the_histories_is_on_their_page() -> None:
+    rules = re.findall(r"^    (I\d+) ", str(invariants.__doc__), re.MULTILINE)
+    assert rules == [f"I{number}" for number in range(1, len(rules) + 1)]
+    assert re.findall(r"^\| (I\d+) \|", (ROOT / "docs" / "simulator.md").read_text(), re.MULTILINE) == rules

@@ -9,103 +9,15 @@ import pytest
 from podium.core.model.decisions import Failure, Refuse
 from podium.dialects import DIALECTS
 from podium.dialects.volcano.names import PODGROUPS
-from podium.engine.status_writer import (
-    REPEAT_SECONDS,
-    WHILE_BINDING,
-    WRITES_A_SECOND,
-    NullStatusWriter,
-    StatusWriter,
-)
+from podium.engine.status_writer import REPEAT_SECONDS, NullStatusWriter, StatusWriter
 from podium.engine.world import World
-from podium.kube.changes import Change, Create, Patch
-from podium.kube.resources import NODES, PODS
+from podium.kube.changes import Change, Create
+from podium.kube.resources import NODES
 from podium.kube.wire import Metadata, Node
 from podium.reasons import NO_NODES, refuse
 from tests.engine.stage import Stage
 
 NOW = 1000.0
-
-
-def patch(name: str, text: str = "") -> Patch:
-    return Patch(PODS, "ns", name, {"status": {"message": text}}, subresource="status")
-
-
-def status_writer(*names: str) -> StatusWriter:
-    found = StatusWriter(World(DIALECTS))
-    found.take(NOW)
-    for name in names:
-        found._put(patch(name))
-    return found
-
-
-def names(changes: list[Change]) -> list[str]:
-    return [each.name for each in changes if isinstance(each, Patch)]
-
-
-# --- the budget --------------------------------------------------------------------------------------------------
-
-
-def test_a_second_has_so_many_words_and_no_more() -> None:
-    many = 3 * int(WRITES_A_SECOND)
-    found = status_writer(*(f"p{index}" for index in range(many)))
-    assert len(found.take(NOW)) == WRITES_A_SECOND
-    assert found.take(NOW) == []
-    assert found.waiting == many - WRITES_A_SECOND
-    assert len(found.take(NOW + 0.5)) == WRITES_A_SECOND / 2
-    # What was not used is not kept for longer than a second.
-    assert len(found.take(NOW + 100)) == WRITES_A_SECOND
-
-
-def test_while_binds_are_under_way_there_are_fewer() -> None:
-    found = status_writer(*(f"p{index}" for index in range(3 * int(WRITES_A_SECOND))))
-    assert len(found.take(NOW, binding=True)) == int(WRITES_A_SECOND * WHILE_BINDING)
-
-
-def test_when_the_next_word_is_due() -> None:
-    found = status_writer()
-    assert found.next_wake(NOW) is None
-    for index in range(2 * int(WRITES_A_SECOND)):
-        found._put(patch(f"p{index}"))
-    assert found.next_wake(NOW) == NOW
-    found.take(NOW)
-    wake = found.next_wake(NOW)
-    assert wake is not None
-    assert wake == pytest.approx(NOW + 1 / WRITES_A_SECOND)
-    assert len(found.take(wake)) == 1
-
-
-def test_what_others_wait_for_goes_at_once_and_beyond_the_budget() -> None:
-    found = status_writer(*(f"p{index}" for index in range(3 * int(WRITES_A_SECOND))))
-    found.take(NOW)
-    found._put(patch("urgent"), urgent=True)
-    assert found.next_wake(NOW) == NOW
-    assert names(found.take(NOW)) == ["urgent"]
-
-
-def test_of_one_object_the_last_word_counts_and_one_is_under_way_at_a_time() -> None:
-    found = status_writer()
-    found._put(patch("p", "old"))
-    found._put(patch("p", "new"))
-    (first,) = found.take(NOW)
-    assert first == patch("p", "new")
-    found._put(patch("p", "newest"))
-    found._put(patch("q"))
-    assert names(found.take(NOW + 1)) == ["q"]
-    found.answered(first, lost=False)
-    assert found.take(NOW + 2) == [patch("p", "newest")]
-
-
-def test_a_word_that_was_lost_is_said_again_unless_there_is_a_newer_one() -> None:
-    found = status_writer("p")
-    (first,) = found.take(NOW)
-    found.answered(first, lost=True)
-    assert found.take(NOW + 1) == [first]
-    found._put(patch("p", "newer"))
-    found.answered(first, lost=True)
-    assert found.take(NOW + 2) == [patch("p", "newer")]
-    found._put(patch("p", "urgent"), urgent=True)
-    found.answered(patch("p", "newer"), lost=True)  # another object of the same content: not the one under way
-    assert found.take(NOW + 3) == []
 
 
 # --- the log -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""I13 of the histories: a write that nobody declared is found."""
+"""I20 of the histories: a write that nobody declared is found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_what_is_declared_is_allowed(rights: Rights) -> None:
 
 def test_what_nobody_declares_breaks_the_rule(rights: Rights) -> None:
     gone = Ticket("bind", ("", "n"), Delete(NODES, "", "n"))
-    with pytest.raises(Violation, match=r"I13.*scheduler \(bind\) wants to delete nodes of core"):
+    with pytest.raises(Violation, match=r"I20.*scheduler \(bind\) wants to delete nodes of core"):
         rights.sent(Call(SCHEDULER, 1, gone, 0.0))
 
 

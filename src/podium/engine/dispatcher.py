@@ -248,7 +248,7 @@ class Dispatcher:
             case CallType.VOLUME:
                 self._volume_answered(ticket, error, now)
             case CallType.STATUS:
-                self._status_writer.answered(ticket.change, lost=is_doubtful(error))
+                self._status_writer.answered(ticket.change, error, now)
             case CallType.NOMINATE:
                 self._nomination_answered(ticket, task, error, now)
             case CallType.DISRUPT:

@@ -40,6 +40,7 @@ class _Members:
         self.marked: set[str] = set()  # those that show that the gang has timed out
         self.marking: set[str] = set()  # those on which it is being written
         self.unmarked: set[str] = set()  # those from which that has been taken back
+        self.gone: set[str] = set()  # those that the server has no more, though no watch has said so yet
         self._all: list[Rank] = []
         self._speakers: list[Rank] = []
         self.speaker: Rank | None = None
@@ -63,7 +64,7 @@ class _Members:
             self.unmarked.add(pod.uid)
 
     def drop(self, uid: str) -> None:
-        for some in (self.speaking, self.marked, self.marking, self.unmarked):
+        for some in (self.speaking, self.marked, self.marking, self.unmarked, self.gone):
             some.discard(uid)
         self.ranks.pop(uid, None)
 
@@ -227,18 +228,20 @@ class Gathered:
         if members is None:
             return []
         patches = []
-        for uid in members.ranks.keys() - members.marked - members.unmarked - members.marking:
+        for uid in members.ranks.keys() - members.marked - members.unmarked - members.marking - members.gone:
             pod = self._pod(members, uid)
             if pod is not None and not pod.spec.node_name and not pod.finished and not pod.deleting:
                 members.marking.add(uid)
                 patches.append(members.kind.expire(pod))
         return sorted(patches, key=lambda each: each.name)
 
-    def answered(self, uid: str) -> str | None:
-        """The answer to a mark has come; the gang that it was for."""
+    def answered(self, uid: str, *, gone: bool) -> str | None:
+        """The answer to a mark has come; the gang that it was for.  `gone`: there was nothing to write it on."""
         gang = self._homes.get(uid)
         if gang is not None:
             self._gangs[gang].marking.discard(uid)
+            if gone:
+                self._gangs[gang].gone.add(uid)  # asked again it would answer the same until the watch says so
         return gang
 
     def is_marked(self, uid: str) -> bool:

@@ -126,7 +126,7 @@ class Groups:
 
     def marked(self, uid: str, *, gone: bool = False) -> None:
         """The answer to what was written on a pod; `gone`: there is nothing to write it on."""
-        gang = self._gathered.answered(uid)
+        gang = self._gathered.answered(uid, gone=gone)
         if gone and gang is not None:
             self._read_gathered(gang)
 

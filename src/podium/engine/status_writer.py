@@ -1,15 +1,14 @@
 """Conditions and events of the scheduler: why pods wait, where they went, how groups stand, what queues hold.
 
 They are written when something changed that a reader wants to know: another reason, another queue or plugin that
-limits, another phase.  Numbers alone are written again once a minute at the most, on pods and groups alike.  Binds
-go first: writes wait in a queue with a budget, and the latest one about an object replaces the one before it.
+limits, another phase.  Numbers alone are written again once a minute at the most, on pods and groups alike.
+Writes wait in a queue with a budget (`write_queue`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Container, Hashable, Iterable
-from itertools import islice
 from typing import Any, assert_never
 
 import msgspec
@@ -37,8 +36,10 @@ from podium.dialects.dialect import Verdict
 from podium.dialects.queue_report import QueueReport
 from podium.engine import effects
 from podium.engine.clashes import Clash
+from podium.engine.outcomes import is_doubtful, wanted_pause
 from podium.engine.world import World
-from podium.kube.changes import Change, Create, Patch
+from podium.engine.write_queue import WriteQueue
+from podium.kube.changes import Change, Patch
 from podium.kube.events import NORMAL, WARNING, Recorder, Regarding, regarding
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object
@@ -46,8 +47,6 @@ from podium.reasons import GROUP_AWAITED, HELD, TIMED_OUT, Refusal, refuse
 
 log = logging.getLogger(__name__)
 
-WRITES_A_SECOND = 50.0
-WHILE_BINDING = 0.1  # the part of it that is left while binds are under way
 REPEAT_SECONDS = 60.0
 QUEUE_SECONDS = 1.0  # between two counts of what queues hold
 AWAITED_SECONDS = 5.0  # how long the controllers may take for the group of a new pod before that is a condition
@@ -56,9 +55,6 @@ PODS_WITH_EVENTS = 5  # of a group; all of its pods have a condition
 MOST_WAITING = 100  # writes waiting beyond which a bind gets no event
 
 COMPONENT = "podium-scheduler"
-
-# (resource, namespace, name): the object that is written.
-About = tuple[str, str, str]
 
 
 class _LastStatus(msgspec.Struct):
@@ -83,14 +79,10 @@ class StatusWriter:
     def __init__(self, world: World) -> None:
         self._world = world
         self._recorder = Recorder(COMPONENT)
-        self._waiting: dict[About, Change] = {}
-        self._in_flight: dict[About, Change] = {}
-        self._urgent: dict[About, Change] = {}  # what others wait for: a group that was let in gets its pods
+        self._writes = WriteQueue()
         self._reported: dict[str, _LastStatus] = {}
         self._groups_reported: dict[str, _LastStatus] = {}
         self._objects_reported: dict[str, set[str]] = {}  # by object: the sentences of its events
-        self._budget = self._rate = WRITES_A_SECOND
-        self._refilled = 0.0
         self._turns = 0
         self._counted = 0.0
         self._uncounted = False  # whether queues may hold something else than when they were last counted
@@ -181,7 +173,7 @@ class StatusWriter:
             elif refusal is not None:
                 self._report_pod(task, refusal, now, event=True)
             else:
-                self._waiting.pop((PODS.group_resource, task.namespace, task.name), None)
+                self._writes.withdraw((PODS.group_resource, task.namespace, task.name))
         while self._awaiting and (first := next(iter(self._awaiting.items())))[1] <= now:
             del self._awaiting[first[0]]
             waits, why = self._world.cluster.tasks.get(first[0]), self._world.refused.get(first[0])
@@ -226,7 +218,7 @@ class StatusWriter:
 
     def bound(self, task: Task, now: float) -> None:
         """A pod has its node.  In a burst of binds there is no event: the pod itself shows it."""
-        if task.row >= 0 and len(self._waiting) < MOST_WAITING:
+        if task.row >= 0 and len(self._writes) < MOST_WAITING:
             node = self._world.cluster.nodes.name(task.row)
             reported = f"Successfully assigned {task.namespace}/{task.name} to {node}"
             self._event(_pod(task), NORMAL, "Scheduled", reported, now)
@@ -252,46 +244,25 @@ class StatusWriter:
 
     def take(self, now: float, *, binding: bool = False) -> list[Change]:
         """As many writes as the budget allows now, which is smaller while binds are under way."""
-        self._rate = WRITES_A_SECOND * (WHILE_BINDING if binding else 1)
-        self._budget = min(self._rate, self._budget + (now - self._refilled) * self._rate)
-        self._refilled = now
-        urgent = self._take(self._urgent, len(self._urgent))
-        # Times are large numbers, and what is due to the moment may come out a little short of one.
-        others = self._take(self._waiting, int(self._budget + 0.001))
-        self._budget -= len(others)
-        return urgent + others
+        return self._writes.take(now, binding=binding)
 
-    def _take(self, writes: dict[About, Change], count: int) -> list[Change]:
-        """The first writes of a queue, but none about an object with another one under way: of two, a server
-        might see the last one first."""
-        first = islice(writes, count + len(self._in_flight))
-        ready = [about for about in first if about not in self._in_flight][:count]
-        self._in_flight |= {about: writes[about] for about in ready}
-        return [writes.pop(about) for about in ready]
-
-    def answered(self, change: Change, *, lost: bool) -> None:
-        """The answer to a write: the next one about the same object may go.  One that was lost is made again."""
-        about = _about(change)
-        if self._in_flight.get(about) is change:
-            del self._in_flight[about]
-            if lost and about not in self._urgent:
-                self._waiting.setdefault(about, change)
+    def answered(self, change: Change, error: Exception | None, now: float) -> None:
+        self._writes.answered(change, now, lost=is_doubtful(error), at_least=wanted_pause(error))
 
     @property
     def waiting(self) -> int:
         """How many writes wait for their turn."""
-        return len(self._waiting)
+        return len(self._writes)
 
     def next_wake(self, now: float) -> float | None:
-        if any(about not in self._in_flight for about in self._urgent):
-            return now
         times = [next(iter(self._awaiting.values()))] if self._awaiting else []
         if self._world.moved:
             times.append(self._followed + GROUP_SECONDS)
         if self._uncounted:
             times.append(self._counted + QUEUE_SECONDS)
-        if any(about not in self._in_flight for about in self._waiting):
-            times.append(self._refilled + max(0.0, 1 - self._budget) / self._rate)
+        writes = self._writes.next_wake(now)
+        if writes is not None:
+            times.append(writes)
         return max(now, min(times)) if times else None
 
     def _log(self, failure: Failure, now: float) -> None:
@@ -313,14 +284,14 @@ class StatusWriter:
         if last is not None and last.sentence == sentence:
             return  # the numbers that changed are not in the sentence
         reason = refusal.code if timed_out or refusal.reason is HELD else "Unschedulable"
-        self._put(effects.unschedulable(task, sentence, now, reason))
+        self._writes.put(effects.unschedulable(task, sentence, now, reason))
         if event:
             self._event(_pod(task), WARNING, "FailedScheduling", sentence, now)
 
     def _withdraw(self, task: Task) -> None:
         """A pod has a place: a condition that is still to be written about why it waits is no longer true."""
         if self._reported.pop(task.id, None) is not None:
-            self._waiting.pop((PODS.group_resource, task.namespace, task.name), None)
+            self._writes.withdraw((PODS.group_resource, task.namespace, task.name))
 
     def _report_group(self, gang: Gang, verdict: Verdict | None, now: float, *, urgent: bool = False) -> bool:
         """Whether there is a group object that can carry the status."""
@@ -340,7 +311,7 @@ class StatusWriter:
         if kind.decided is not None:
             patch = _both(patch, kind.decided(obj, gang, self._world.places_of(gang)))
         if patch is not None:
-            self._put(patch, urgent=urgent)
+            self._writes.put(patch, urgent=urgent)
         return True
 
     def _held(self, task: Task) -> Refusal:
@@ -358,20 +329,12 @@ class StatusWriter:
             for obj in self._world.cache.all(resource):
                 patch = kind.patch(obj, reports.get(kind.id(obj.name), QueueReport()))
                 if patch is not None:
-                    self._put(patch)
+                    self._writes.put(patch)
 
     def _event(self, about: Regarding, type: str, reason: str, message: str, now: float) -> None:
         change = self._recorder.record(about, type, reason, message, now)
         if change is not None:
-            self._put(change)
-
-    def _put(self, change: Change, *, urgent: bool = False) -> None:
-        about = _about(change)
-        if urgent or about in self._urgent:
-            self._waiting.pop(about, None)
-            self._urgent[about] = change
-        else:
-            self._waiting[about] = change
+            self._writes.put(change)
 
 
 class NullStatusWriter(StatusWriter):
@@ -393,7 +356,7 @@ class NullStatusWriter(StatusWriter):
             if gang is not None and found is not None and found[1].decided is not None:
                 patch = found[1].decided(found[2], gang, self._world.places_of(gang))
                 if patch is not None:
-                    self._put(patch, urgent=True)
+                    self._writes.put(patch, urgent=True)
 
     def bad_objects(self, profiles: Container[str], now: float) -> None:
         self._world.take_changed_refusals()
@@ -416,11 +379,6 @@ class NullStatusWriter(StatusWriter):
             each.id for each in found if each is not None and any(task.slot for task in each.tasks.values())
         )
         self._write_decided(slotted)  # they may have lost places
-
-
-def _about(change: Change) -> About:
-    name = change.document["metadata"]["name"] if isinstance(change, Create) else change.name
-    return change.resource.group_resource, change.namespace, name
 
 
 def _both(first: Patch | None, second: Patch | None) -> Patch | None:

@@ -15,7 +15,6 @@
     I11 gangs that start together have all their minimum bound at rest, or none of them has, or they had it once
     I12 a node that belongs to a queue takes pods of another one from a scheduler that minds it only if it is lent
     I13 an elastic gang is asked for no more members than it may have, and for no fewer
-    I13 podium writes nothing that the roles of its chart do not allow (see `rights`)
     I14 a slot has one pod at most
     I15 no field in the status of a group has two writers
     I16 at rest nobody waits who could start with room that is free or held by later groups: places that are held
@@ -23,6 +22,8 @@
     I17 at rest a gang that has timed out holds nothing, and all of its pods show it
     I18 at rest nobody waits at home while a borrower sits on room there that would do
     I19 a pod is pushed off a node of a queue for pods of that queue only, and by its own scheduler
+    I20 podium writes nothing that the roles of its chart do not allow (see `rights`)
+    I21 nobody sends the same request again and again
 
 What is expected is worked out from the API's own objects and compared with the model; nothing that the scheduler
 has summed up is used for it.  Where the model must differ for a while, it has to have a request under way that

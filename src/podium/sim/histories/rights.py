@@ -1,4 +1,4 @@
-"""I13: podium writes nothing that the roles of its chart do not allow.
+"""I20: podium writes nothing that the roles of its chart do not allow.
 
 The roles are made from what dialects and engine declare (`engine.rights`).  Here every request of the scheduler
 and of the dialects' controllers is compared with that, in all histories; the cluster's own controllers and
@@ -30,4 +30,4 @@ class Rights(Watcher):
             what = (
                 f"{call.process} ({call.purpose}) wants to {need.verb} {need.resource} of {need.group or 'core'}"
             )
-            raise Violation("I13", f"{what}, and no dialect and no part declares that right", self._stage.elapsed)
+            raise Violation("I20", f"{what}, and no dialect and no part declares that right", self._stage.elapsed)
