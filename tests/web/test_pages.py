@@ -133,14 +133,59 @@ def test_the_journal_is_searched_by_job(chromium: Browser, cluster: Cluster) -> 
 def test_the_map_is_used_with_the_keyboard(chromium: Browser, cluster: Cluster) -> None:
     logged_in(chromium, cluster, "map")
     chromium.until("document.querySelector('canvas') && podium.store.nodes.size > 1")
-    chromium.call("Emulation.setFocusEmulationEnabled", enabled=True)
-    chromium.until("document.activeElement.tagName === 'CANVAS' || void document.querySelector('canvas').focus()")
-    for _ in range(2):
-        chromium.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight")
+    press(chromium, "ArrowRight", "ArrowRight")
     chromium.until("document.querySelector('[aria-live]').textContent.startsWith('node-001')")
     assert "GPUs" in chromium.evaluate("document.querySelector('canvas').getAttribute('aria-label')")
-    chromium.call("Input.dispatchKeyEvent", type="keyDown", key="Enter")
+    press(chromium, "Enter")
     chromium.until("document.querySelector('#panel-title')?.textContent === 'node-001'")
+
+
+def test_a_key_that_is_pressed_before_the_map_is_drawn_counts(chromium: Browser, cluster: Cluster) -> None:
+    """A busy browser draws late: rows are there for a while before the map is."""
+    late = "const real = requestAnimationFrame; requestAnimationFrame = (f) => window.drawLater = () => real(f)"
+    script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=late)["identifier"]
+    try:
+        logged_in(chromium, cluster, "map")
+        press(chromium, "ArrowRight", "ArrowRight")
+        assert chromium.evaluate("document.querySelector('[aria-live]').textContent") == ""
+        chromium.until("window.drawLater")
+        chromium.evaluate("window.drawLater(); 1")
+        chromium.until("document.querySelector('[aria-live]').textContent.startsWith('node-001')")
+        assert chromium.complaints() == []
+    finally:
+        chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
+def test_the_keyboard_stays_at_its_node(chromium: Browser, cluster: Cluster) -> None:
+    """The panel takes the focus and gives it back, nodes come, and everything is listed anew: the cursor stays."""
+    logged_in(chromium, cluster, "map")
+    press(chromium, "ArrowRight", "ArrowRight", "Enter")
+    chromium.until("document.querySelector('#panel-title')?.textContent === 'node-001'")
+    chromium.until("document.activeElement.id === 'panel'")
+    press(chromium, "Escape", at="panel")
+    chromium.until("document.activeElement.tagName === 'CANVAS'")
+    press(chromium, "ArrowRight")
+    chromium.until("document.querySelector('[aria-live]').textContent.startsWith('node-002')")
+    before = "const { store } = podium, row = [...store.nodes.get([...store.nodes.keys()][0])]"
+    chromium.evaluate(f"{{ {before}; row[0] = 999; row[1] = 'a-first'; store.apply('nodes', {{ rows: [row] }}) }}")
+    chromium.evaluate(
+        "window.drawn = 0; podium.drawn.push(() => window.drawn = 1); window.dispatchEvent(new Event('resize'))"
+    )
+    chromium.until("window.drawn")
+    press(chromium, "ArrowRight")
+    chromium.until("document.querySelector('[aria-live]').textContent.startsWith('node-003')")
+    assert chromium.complaints() == []
+
+
+def press(chromium: Browser, *keys: str, at: str = "CANVAS") -> None:
+    """Keys, once the map or something else has the focus."""
+    chromium.call("Emulation.setFocusEmulationEnabled", enabled=True)
+    if at == "CANVAS":
+        chromium.until(
+            "document.activeElement.tagName === 'CANVAS' || void document.querySelector('canvas').focus()"
+        )
+    for key in keys:
+        chromium.call("Input.dispatchKeyEvent", type="keyDown", key=key)
 
 
 async def test_a_change_shows_within_a_second(chromium: Browser, cluster: Cluster) -> None:

@@ -7,6 +7,7 @@ import { Pager, Table, amount, count, el, inks, number, plural, setText, sized }
 const SIZES = [44, 38, 32, 26, 22, 18, 15, 12, 10, 8, 7, 6, 5, 4, 3, 2];
 const LIST_PERIOD = 1000; // milliseconds between two counts of all nodes
 const LARGEST = 8; // jobs in the legend
+const KEYS = ["ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp", "Home", "End", "Enter"];
 const names = new Intl.Collator("en", { numeric: true });
 
 export class MapPage {
@@ -16,7 +17,8 @@ export class MapPage {
     this.lit = 0; // the job that is pointed at
     this.order = [];
     this.at = new Map(); // a node's place in the order
-    this.focus = -1;
+    this.cursor = null; // the node that the keys are at: it stays there when others come and go
+    this.early = []; // keys that were pressed before there was a map
     this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-describedby": "map-help", "aria-label": "Cluster map" });
     this.said = el("p", { class: "hidden", "aria-live": "polite" });
     this.legend = el("ul", { class: "legend", "aria-label": "The largest jobs" });
@@ -43,7 +45,8 @@ export class MapPage {
     this.canvas.addEventListener("pointerleave", () => this.#tip(null));
     this.canvas.addEventListener("click", (event) => this.#open(this.#under(event)));
     this.canvas.addEventListener("keydown", (event) => this.#key(event));
-    this.canvas.addEventListener("blur", () => { this.focus = -1; this.#tip(null); this.#whole(); });
+    this.canvas.addEventListener("focus", () => this.#whole());
+    this.canvas.addEventListener("blur", () => { this.#tip(null); this.#whole(); });
     this.tip = document.getElementById("tip");
   }
 
@@ -58,6 +61,7 @@ export class MapPage {
     if (changed.all || !this.inks) {
       this.#arrange();
       this.#whole();
+      if (this.order.length) for (const key of this.early.splice(0)) this.#press(key);
     } else if (changed.nodes.size) {
       const context = this.#context();
       for (const number of changed.nodes) {
@@ -146,7 +150,7 @@ export class MapPage {
       context.lineWidth = cell > 6 ? 2 : 1;
       context.strokeRect(x, y, this.columns * cell - inner, this.rows * cell - inner);
     }
-    if (place === this.focus) {
+    if (this.order[place] === this.cursor && document.activeElement === this.canvas) {
       context.strokeStyle = ink.text;
       context.lineWidth = 2;
       context.strokeRect(x, y, this.columns * cell - inner, this.rows * cell - inner);
@@ -272,19 +276,28 @@ export class MapPage {
   }
 
   #key(event) {
-    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: this.across, ArrowUp: -this.across, Home: -Infinity, End: Infinity };
-    if (event.key === "Enter" && this.focus >= 0) {
-      this.#open({ place: this.focus });
-    } else if (event.key in steps) {
-      event.preventDefault();
-      this.focus = Math.min(this.order.length - 1, Math.max(0, this.focus + steps[event.key]));
-      const row = this.store.nodes.get(this.order[this.focus]);
-      const [x, y] = this.#corner(this.focus);
-      const box = this.canvas.getBoundingClientRect();
-      this.#tip({ place: this.focus, cell: -1 }, box.left + x + this.width, box.top + y);
-      this.#whole();
-      setText(this.said, `${row[this.store.N.name]}: ${this.#sentences(row).join("; ")}`);
+    if (!KEYS.includes(event.key)) return;
+    event.preventDefault();
+    if (this.order.length) this.#press(event.key);
+    else this.early.push(event.key);
+  }
+
+  #press(key) {
+    const place = this.at.get(this.cursor) ?? -1;
+    if (key === "Enter") {
+      if (place >= 0) this.#open({ place });
+      return;
     }
+    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: this.across, ArrowUp: -this.across, Home: -Infinity, End: Infinity };
+    const next = Math.min(this.order.length - 1, Math.max(0, place + steps[key]));
+    const row = this.store.nodes.get(this.order[next]);
+    if (!row) return; // connected anew, and the rows are on their way
+    this.cursor = this.order[next];
+    const [x, y] = this.#corner(next);
+    const box = this.canvas.getBoundingClientRect();
+    this.#tip({ place: next, cell: -1 }, box.left + x + this.width, box.top + y);
+    this.#whole();
+    setText(this.said, `${row[this.store.N.name]}: ${this.#sentences(row).join("; ")}`);
   }
 
   // --- in words -----------------------------------------------------------------------------------------------------
