@@ -173,6 +173,27 @@ def test_waiting_pods_of_a_deleted_pool_go_to_default_and_back_when_it_is_made_a
     assert stage.placed == {"p1": "n1", "p2": "n1"}
 
 
+def test_who_was_there_before_a_pool_that_does_not_share_stays_and_nobody_else_comes(stage: PoolStage) -> None:
+    """A pod may be seen before the pools: then it is the Default pool's, and all nodes are."""
+    stage.add_node("m1", labels={"kubernetes.io/role": "master"})
+    stage.task("early", "cpu-pool")
+    stage.settle()
+    assert stage.placed == {"early": "m1"}
+    closed = {"disablePreemption": True, "disableBorrowing": True, "disableSharing": True}
+    stage.pool("masters", {"kubernetes.io/role": "master"}, **closed)
+    stage.pool("cpu-pool", {"cpu": "true"})
+    stage.settle()
+    assert stage.home_of("early") == "cpu-pool"
+    assert stage.status("masters")["shared"]["pods"] == "1"
+    stage.task("late", "cpu-pool")
+    stage.task("own", "masters", 4)
+    stage.settle(60)
+    assert stage.running == {"early": "m1"}, "no preemption there, so nobody is taken back"
+    stage.edit_pool("masters", disablePreemption=False)
+    stage.settle(60)
+    assert stage.running == {"own": "m1"}
+
+
 def test_an_object_gives_the_default_pool_its_flags(stage: PoolStage) -> None:
     stage.pool("a")
     stage.add_node("n1")

@@ -123,20 +123,41 @@ def clear(server: Server, *names: str) -> None:
             server.http("DELETE", path)
 
 
+def owns(server: Server, **wanted: list[str]) -> None:
+    """Until the scheduler has spoken about every pool, and says that these nodes are theirs.
+
+    Watches of two kinds have no order between them.  A pod that is seen before its pool is the Default pool's, and
+    so is a node that is seen before the pool which selects it; who has got a place there keeps it.
+    """
+
+    def look() -> bool | None:
+        status = {each["metadata"]["name"]: each.get("status", {}) for each in server.get(POOLS)["items"]}
+        said = all(each.get("conditions") for each in status.values())
+        return said and all(status[name.replace("_", "-")].get("nodes") == nodes for name, nodes in wanted.items())
+
+    eventually(look, f"pools own {wanted}", PATIENCE)
+
+
+def _page() -> tuple[str, str]:
+    """The page's documents as they are: its pools (and the class that a Job names), and its Jobs."""
+    documents = PAGE.read_text().split("\n---\n")
+    jobs = [each for each in documents if "\nkind: Job\n" in each]
+    return "\n---\n".join(each for each in documents if each not in jobs), "\n---\n".join(jobs)
+
+
 @pytest.mark.timeout(400)
 def test_the_page_as_it_is(server: Server) -> None:
     add_node(server, "page-c", {"cpu": "true"}, 8)
     add_node(server, "m1", {"kubernetes.io/role": "master"}, 8)
-    server.kubectl("apply", "-f", str(PAGE))
+    pools, jobs = _page()
+    server.kubectl("apply", "-f", "-", input=pools)
+    owns(server, masters=["m1"], cpu_pool=["page-c"])
+    server.kubectl("apply", "-f", "-", input=jobs)
 
     # 4 nodes of the cluster are the Default pool's, which lends; those of the masters pool are nobody else's.
     eventually(lambda: sum(running(server, "test-job").values()) == 130 or None, "the high Job runs", PATIENCE)
     assert not running(server, "test-job")["m1"]
-
-    def counted() -> bool | None:
-        return server.get(f"{POOLS}/cpu-pool").get("status", {}).get("nodeCount") == 1 or None
-
-    eventually(counted, "the status is there", PATIENCE)
+    assert not running(server, "test-job-cpu")["m1"]
     listed = server.kubectl("get", "pool").out.splitlines()
     assert listed[0].split() == ["NAME", "NODES", "CPU", "USED", "SHARED", "PENDING", "AGE"]
     assert [line.split()[0] for line in listed[1:]] == ["cpu-pool", "demo", "masters"]
@@ -173,6 +194,7 @@ def test_lent_used_and_taken_back(server: Server, guest: dict[str, int], owner: 
     server.create(POOLS, {**_default_pool(), "spec": {"disableSharing": True}})
     add_node(server, "s1", {"of": "small"}, guest["cpu"], guest.get("gpus", 0))
     add_node(server, "l1", {"of": "large"}, 4, 8)
+    owns(server, small=["s1"], large=["l1"])
     fits = 4 // guest["cpu"]
     start(server, job("guests", "small", 1 + fits, **guest))
     stands(server, guests={"s1": 1, "l1": fits})
@@ -206,6 +228,7 @@ def test_a_job_survives_five_take_backs(server: Server) -> None:
     server.create(POOLS, {**_default_pool(), "spec": {"disableSharing": True}})
     add_node(server, "c1", {"of": "cpu"}, 1)
     add_node(server, "g1", {"of": "gpu"}, 2, 2)
+    owns(server, cpu_pool=["c1"], gpu_pool=["g1"])
     start(server, job("guests", "cpu-pool", 2, 1))
     stands(server, guests={"c1": 1, "g1": 1})
     for number in range(5):
