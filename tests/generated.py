@@ -17,7 +17,7 @@ from pathlib import Path
 
 import yaml
 
-from podium import reasons
+from podium import queue_reasons, reasons
 from podium.cli.main import run as podium
 from podium.core.actions import BUILT_IN as ACTIONS
 from podium.core.framework.arguments import Argument
@@ -214,7 +214,8 @@ def reasons_page() -> str:
         "| code | sentence | what helps | lifted by |",
         "|---|---|---|---|",
     ]
-    for reason in sorted((each for each in vars(reasons).values() if isinstance(each, Reason)), key=_code):
+    every = [*vars(reasons).values(), *vars(queue_reasons).values()]
+    for reason in sorted((each for each in every if isinstance(each, Reason)), key=_code):
         wake_on = ", ".join(sorted(lift.value for lift in reason.wake_on))
         lines.append(f"| `{reason.code}` | {reason.sentence} | {reason.hint} | {wake_on} |")
     return "\n".join(lines) + "\n"

@@ -19,7 +19,8 @@ from podium.engine.scheduler import Scheduler
 from podium.kube.client import Client
 from podium.kube.resources import PODS
 from podium.numbers import Nothing
-from podium.reasons import QUEUE_LIMIT, Refusal
+from podium.queue_reasons import QUEUE_LIMIT
+from podium.reasons import Refusal
 from podium.runtime.reloading import Configuration
 
 PROFILE = """

@@ -14,7 +14,8 @@ from podium.core.model.decisions import Failure, Refuse
 from podium.core.model.model import Gang, Phase, Task
 from podium.core.plugins import BUILT_IN
 from podium.numbers import Nothing
-from podium.reasons import QUEUE_LIMIT, Refusal
+from podium.queue_reasons import QUEUE_LIMIT
+from podium.reasons import Refusal
 from tests.core.world import World, profile
 
 NONSENSE: list[tuple[str, Any]] = [

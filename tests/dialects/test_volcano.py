@@ -22,17 +22,8 @@ from podium.kube.changes import Patch
 from podium.kube.times import format_time
 from podium.kube.wire import PriorityClass
 from podium.numbers import Block, Cause, Places
-from podium.reasons import (
-    GANG,
-    NO_NODES,
-    NO_QUEUE,
-    NO_ROOM,
-    TOO_FEW,
-    TOO_FEW_OF_ROLE,
-    UNPLACEABLE,
-    Refusal,
-    refuse,
-)
+from podium.queue_reasons import NO_QUEUE
+from podium.reasons import GANG, NO_NODES, NO_ROOM, TOO_FEW, TOO_FEW_OF_ROLE, UNPLACEABLE, Refusal, refuse
 from podium.schema.patches import merge_patch
 from tests.dialects.objects import group, queue
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from podium import reasons
+from podium import queue_reasons, reasons
 from podium.core.model.model import Phase
 from podium.dialects.volcano.names import GROUP_NAME, NAMESPACE_WEIGHT, PODGROUPS, PREEMPTABLE, QUEUES, TASK_SPEC
 from podium.kube.resources import NODES, PODS, PRIORITYCLASSES, RESOURCEQUOTAS, Resource
@@ -285,4 +285,5 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     return re.compile(".*".join(fixed) + (".*" if sentence.endswith("}") else ""), re.DOTALL)
 
 
-_SENTENCES = {each.code: _pattern(each.sentence) for each in vars(reasons).values() if isinstance(each, Reason)}
+_REASONS = [*vars(reasons).values(), *vars(queue_reasons).values()]
+_SENTENCES = {each.code: _pattern(each.sentence) for each in _REASONS if isinstance(each, Reason)}

@@ -21,7 +21,8 @@ from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.errors import ApiError
 from podium.kube.resources import PODS, RESOURCEQUOTAS
 from podium.kube.transport import MERGE_PATCH
-from podium.numbers import Bound, Incomplete, Members, Places, QueueUse
+from podium.numbers import Incomplete, Members, Places
+from podium.queue_numbers import Bound, QueueUse
 from podium.reasons import Refusal, WakeOn
 from tests.embedded.server import Document
 from tests.engine.stage import Stage

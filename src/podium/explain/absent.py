@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from podium.amounts import shown
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.explain.model import Document, Model
-from podium.numbers import shown
 
 
 def absent_pods(model: Model, document: Document, pods: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from podium.amounts import shown
 from podium.core.framework.shares import called
 from podium.core.model.decisions import Decision, Refuse
 from podium.core.model.model import FINISHED, HOLDING, Gang, State, Task
@@ -13,7 +14,7 @@ from podium.explain.answers import QueueStanding
 from podium.explain.model import Model
 from podium.explain.standings import Standings, waits
 from podium.kube.resources import PODS
-from podium.numbers import WHOLE, HalfBound, Incomplete, Places, shown
+from podium.numbers import WHOLE, HalfBound, Incomplete, Places
 from podium.reasons import Refusal
 
 _SHARES = "gpu-milli"  # resources that are thousandths of a GPU

@@ -18,8 +18,10 @@ from podium.explain.proposals import Ladder, Proposal, choosing, command_of, cou
 from podium.kube.changes import Create, Patch
 from podium.kube.resources import PODDISRUPTIONBUDGETS, PODS, RESOURCEQUOTAS, Resource
 from podium.kube.wire import PodDisruptionBudget
-from podium.numbers import Bound, Members, Partners, QueueName, QueueUse, QuotaUse
-from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, NO_QUEUE, QUOTA, Refusal
+from podium.numbers import Members, Partners
+from podium.queue_numbers import Bound, QueueName, QueueUse, QuotaUse
+from podium.queue_reasons import NO_QUEUE, QUOTA
+from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, Refusal
 
 _HEAVIEST = 10_000
 _MOST_UNITS = 2**50

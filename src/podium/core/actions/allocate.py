@@ -37,7 +37,8 @@ from podium.core.framework.statement import Statement
 from podium.core.model import quorum
 from podium.core.model.decisions import GangPhase
 from podium.core.model.model import Gang, Mode, Phase, Queue, State, Task
-from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, QUEUE_BLOCKED, TOO_FEW, Refusal, both, refuse
+from podium.queue_reasons import QUEUE_BLOCKED
+from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, TOO_FEW, Refusal, both, refuse
 
 
 class Outcome(Enum):

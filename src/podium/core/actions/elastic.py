@@ -39,7 +39,8 @@ from podium.core.model.decisions import Resize
 from podium.core.model.durations import duration
 from podium.core.model.model import Gang, Size, State
 from podium.core.model.resources import CPU, MEMORY, Vector
-from podium.reasons import CPU_FOR_GPU, Refusal, refuse
+from podium.queue_reasons import CPU_FOR_GPU
+from podium.reasons import Refusal, refuse
 
 CFS, FULFILMENT = "cfs", "fulfilment"
 REPORT_SECONDS = 60.0  # between two times that what a unit has got is written, though nothing is decided on it

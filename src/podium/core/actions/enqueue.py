@@ -14,8 +14,9 @@ from podium.core.framework.session import Session
 from podium.core.framework.shares import called, minimum_of
 from podium.core.model.decisions import GangPhase
 from podium.core.model.model import Gang, Phase
-from podium.numbers import Bound, QueueUse
-from podium.reasons import NOT_ADMITTED, QUEUE_BLOCKED, QUEUE_CLOSED, QUEUE_STOPPED, Refusal, refuse
+from podium.queue_numbers import Bound, QueueUse
+from podium.queue_reasons import NOT_ADMITTED, QUEUE_BLOCKED, QUEUE_CLOSED, QUEUE_STOPPED
+from podium.reasons import Refusal, refuse
 
 
 class Enqueue(Action):

@@ -22,7 +22,8 @@ from podium.core.framework.shares import Amounts, capability_of, over_limit
 from podium.core.model import quorum
 from podium.core.model.decisions import Ungate
 from podium.core.model.model import Gang, Phase, Queue, QuotaGate, State, Task
-from podium.reasons import QUEUE_CLOSED, Refusal, refuse
+from podium.queue_reasons import QUEUE_CLOSED
+from podium.reasons import Refusal, refuse
 
 
 def lift_gates(session: Session) -> None:

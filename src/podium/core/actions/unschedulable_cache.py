@@ -17,7 +17,8 @@ from podium.core.framework.session import Session
 from podium.core.model import quorum
 from podium.core.model.model import Gang, State, Task
 from podium.core.model.paths import BATCH
-from podium.reasons import QUEUE_LIMIT, QUEUE_OVERUSED, UNPLACEABLE, Refusal
+from podium.queue_reasons import QUEUE_LIMIT, QUEUE_OVERUSED
+from podium.reasons import UNPLACEABLE, Refusal
 
 _LASTING = (UNPLACEABLE, QUEUE_LIMIT, QUEUE_OVERUSED)
 

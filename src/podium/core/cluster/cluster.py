@@ -19,7 +19,7 @@ from podium.core.cluster.nodes import NodeFacts, Nodes
 from podium.core.cluster.peers import Peers
 from podium.core.cluster.recount import validate
 from podium.core.cluster.slots import Slots, place_of
-from podium.core.model.constraints import Constraints
+from podium.core.cluster.task_classes import TaskClasses
 from podium.core.model.facts import GangFacts, TaskFacts
 from podium.core.model.model import (
     HOLDING,
@@ -32,12 +32,8 @@ from podium.core.model.model import (
     QuotaGate,
     State,
     Task,
-    TaskClass,
 )
-from podium.core.model.resources import Dimensions, Request
-
-_SEEN_AT_MOST = 4096
-_CLASSES_KEPT = 1000  # without any task, before they are looked through
+from podium.core.model.resources import Dimensions
 
 
 class Cluster:
@@ -62,10 +58,7 @@ class Cluster:
         self.accounts = Accounts(self.dimensions)
         self.changes = GangChanges()
         self.workload: Mapping[Shape, float] | None = None  # how often what comes, if that is given
-        self._classes: dict[tuple[Request, Constraints], TaskClass] = {}
-        self._classes_made = 0
-        # By identity, with what is identified, so that it is not taken for another.
-        self._seen: dict[tuple[int, int], tuple[Mapping[str, int], Constraints, TaskClass]] = {}
+        self.classes = TaskClasses(self.dimensions, self.peers, self.tasks)
         self._homeless: dict[str, dict[str, Task]] = {}  # by the name of a node that is not there
         self._strangers: dict[str, Gang] = {}  # gangs that tasks name and that were not seen, or are gone
         self.slots = Slots(self)
@@ -230,7 +223,7 @@ class Cluster:
 
     def _put_task(self, facts: TaskFacts) -> Task:
         old = self.tasks.get(facts.id)
-        cls = self._class_of_facts(facts)
+        cls = self.classes.of_facts(facts)
         if old is not None and (
             old.cls is not cls
             or old.gang.id != facts.gang
@@ -339,11 +332,6 @@ class Cluster:
         task.nominated = self.nodes.rows.get(node, -1)
 
     @property
-    def classes(self) -> Iterable[TaskClass]:
-        """All classes of the tasks that there are, and of some that there were."""
-        return self._classes.values()
-
-    @property
     def nominees(self) -> list[Task]:
         """The tasks that wait for a node which others are leaving."""
         return [self.tasks[id] for id in self._nominations]
@@ -352,36 +340,6 @@ class Cluster:
     def promised(self) -> set[str]:
         """The gangs with tasks that wait for a node which others are leaving."""
         return {task.gang.id for tasks in self._nominees.values() for task in tasks.values()}
-
-    def _class_of_facts(self, facts: TaskFacts) -> TaskClass:
-        """Whoever reads tasks gives equal ones the same amounts and constraints: then nothing is computed."""
-        amounts, constraints = facts.amounts, facts.constraints
-        found = self._seen.get((id(amounts), id(constraints)))
-        if found is None or found[0] is not amounts or found[1] is not constraints:
-            if len(self._seen) >= _SEEN_AT_MOST:
-                self._seen.clear()
-            cls = self.class_of(self.dimensions.request(amounts), constraints)
-            found = self._seen[id(amounts), id(constraints)] = (amounts, constraints, cls)
-        return found[2]
-
-    def class_of(self, request: Request, constraints: Constraints) -> TaskClass:
-        """The one class of all tasks with this request and these constraints."""
-        key = (request, constraints)
-        found = self._classes.get(key)
-        if found is None:
-            carries = self.peers.carried(constraints)
-            found = TaskClass(self._classes_made, request, constraints, carries)
-            self._classes_made += 1
-            self._weed_classes()
-            self._classes[key] = found
-        return found
-
-    def _weed_classes(self) -> None:
-        """Forgets classes that no task is of.  Constraints follow other objects, such as volumes, and may change
-        with every one of them: what has been must not be kept for ever."""
-        if len(self._classes) >= 2 * len(self.tasks) + _CLASSES_KEPT:
-            used = {(task.cls.request, task.cls.constraints): task.cls for task in self.tasks.values()}
-            self._classes = used
 
     # --- the one place where room changes hands ----------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from podium.core.elastic.unit import Unit
 from podium.core.framework.session import Session
 from podium.core.model.model import Gang, Quota, Task
 from podium.core.model.resources import CPU, MEMORY
-from podium.reasons import LOAD_LIMIT, QUOTA, USER_QUOTA, Refusal, refuse
+from podium.queue_reasons import LOAD_LIMIT, QUOTA, USER_QUOTA
+from podium.reasons import Refusal, refuse
 
 Sums = dict[int, int]
 

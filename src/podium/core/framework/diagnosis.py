@@ -19,7 +19,9 @@ from podium.core.framework.session import Session
 from podium.core.framework.shares import Sharing, Standing, called
 from podium.core.model.model import Gang, Queue, State, Task, TaskClass
 from podium.core.model.resources import CPU, MEMORY, PODS
-from podium.numbers import Block, Bound, Cause, Places, QueueUse, Total
+from podium.numbers import Block, Cause, Places, Total
+from podium.queue_numbers import Bound, QueueUse
+from podium.queue_reasons import QUEUE_OVERUSED, QUEUE_STOPPED
 from podium.reasons import (
     DEVICE_MODEL,
     DEVICE_ROOM,
@@ -28,8 +30,6 @@ from podium.reasons import (
     NO_NODES,
     NO_ROOM,
     NOT_READY,
-    QUEUE_OVERUSED,
-    QUEUE_STOPPED,
     TOO_LARGE,
     UNPLACEABLE,
     Refusal,

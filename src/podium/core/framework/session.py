@@ -30,7 +30,8 @@ from podium.core.model.model import Gang, State, Task
 from podium.core.model.resources import Vector
 from podium.core.model.subgroups import SubGroup, subgroups_of
 from podium.core.placement.candidates import Candidates
-from podium.reasons import FAILED, NO_QUEUE, Refusal, refuse
+from podium.queue_reasons import NO_QUEUE
+from podium.reasons import FAILED, Refusal, refuse
 
 if TYPE_CHECKING:
     from podium.core.framework.action import Action

@@ -19,8 +19,9 @@ from podium.core.framework.plugin import Placed
 from podium.core.framework.session import Session
 from podium.core.model.model import Gang, Queue, Task, TaskClass
 from podium.core.model.resources import CPU, LIMIT, MEMORY, PODS, Request
-from podium.numbers import Bound, QueueUse
-from podium.reasons import ADMISSION_FULL, QUEUE_LIMIT, QUEUE_OVERUSED, Refusal
+from podium.queue_numbers import Bound, QueueUse
+from podium.queue_reasons import ADMISSION_FULL, QUEUE_LIMIT, QUEUE_OVERUSED
+from podium.reasons import Refusal
 
 Amounts = NDArray[np.float64]
 Ancestors = Mapping[str, Sequence[str]]

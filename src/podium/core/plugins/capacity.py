@@ -35,7 +35,8 @@ from podium.core.model.model import Gang, Queue, Task, TaskClass
 from podium.core.model.resources import PODS
 from podium.core.plugins.queue_tree import QueueTree
 from podium.core.plugins.quotas import flat_quotas, tree_quotas
-from podium.reasons import NOT_LEAF, QUEUE_CLOSED, Refusal, refuse
+from podium.queue_reasons import NOT_LEAF, QUEUE_CLOSED
+from podium.reasons import Refusal, refuse
 
 _NO_DRA = "pods with resourceClaims are refused: devices are asked for by resource name"
 

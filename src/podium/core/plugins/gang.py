@@ -18,7 +18,8 @@ from podium.core.framework.session import Session
 from podium.core.model import quorum
 from podium.core.model.model import Gang, Task
 from podium.core.model.subgroups import SubGroup
-from podium.reasons import NOT_ADMITTED, Refusal, refuse
+from podium.queue_reasons import NOT_ADMITTED
+from podium.reasons import Refusal, refuse
 
 
 class GangPlugin(Plugin):

@@ -12,7 +12,8 @@ from collections.abc import Hashable, Iterator
 from podium.core.framework.plugin import Mask, Plugin
 from podium.core.framework.session import Session
 from podium.core.model.model import Task
-from podium.reasons import NODE_OWNED, NOT_LENT, Refusal, refuse
+from podium.queue_reasons import NODE_OWNED, NOT_LENT
+from podium.reasons import Refusal, refuse
 
 
 class NodeOwner(Plugin):

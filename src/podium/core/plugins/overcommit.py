@@ -14,7 +14,8 @@ from podium.core.framework.plugin import Argument, Arguments, Plugin, Vote
 from podium.core.framework.session import Session
 from podium.core.framework.shares import TOLERANCE, Ledger, minimum_of
 from podium.core.model.model import Gang
-from podium.reasons import NOT_ADMITTED, Refusal, refuse
+from podium.queue_reasons import NOT_ADMITTED
+from podium.reasons import Refusal, refuse
 
 _DEFAULT = 1.2
 

@@ -32,8 +32,9 @@ from podium.core.framework.shares import (
 )
 from podium.core.model.model import Gang, Queue, State, Task, TaskClass
 from podium.core.model.resources import PODS
-from podium.numbers import Bound
-from podium.reasons import QUEUE_CLOSED, Refusal, refuse
+from podium.queue_numbers import Bound
+from podium.queue_reasons import QUEUE_CLOSED
+from podium.reasons import Refusal, refuse
 
 
 class Proportion(Plugin):

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from podium.core.model.model import Queue
-from podium.reasons import QUEUE_CYCLE, QUEUE_PARENT_MISSING, Refusal, refuse
+from podium.queue_reasons import QUEUE_CYCLE, QUEUE_PARENT_MISSING
+from podium.reasons import Refusal, refuse
 
 ROOT = "root"
 

@@ -21,8 +21,9 @@ from podium.core.framework.shares import TOLERANCE, Amounts, capability_of, real
 from podium.core.model.model import Queue
 from podium.core.model.resources import CPU, MEMORY
 from podium.core.plugins.queue_tree import QueueTree
-from podium.numbers import QueuePromise
-from podium.reasons import QUEUE_GUARANTEE, QUEUE_NEGATIVE, QUEUE_PROMISES, Reason, Refusal, refuse
+from podium.queue_numbers import QueuePromise
+from podium.queue_reasons import QUEUE_GUARANTEE, QUEUE_NEGATIVE, QUEUE_PROMISES
+from podium.reasons import Reason, Refusal, refuse
 
 
 class Quota(msgspec.Struct):

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from podium.core.framework.plugin import Plugin, Vote
 from podium.core.framework.session import Session
 from podium.core.model.model import Gang, Quota
-from podium.reasons import QUOTA, Refusal, refuse
+from podium.queue_reasons import QUOTA
+from podium.reasons import Refusal, refuse
 
 
 class ResourceQuota(Plugin):

@@ -19,7 +19,8 @@ from podium.dialects.kubernetes.quantities import read_amounts
 from podium.kube.selectors import EVERYTHING, LabelMatch, SelectorError, from_selector
 from podium.kube.times import parse_time
 from podium.kube.wire import Node, Object
-from podium.reasons import BAD_SPEC, CANNOT_TAKE_BACK, NO_EFFECT, NODE_CONTESTED, Refusal, refuse
+from podium.queue_reasons import CANNOT_TAKE_BACK, NODE_CONTESTED
+from podium.reasons import BAD_SPEC, NO_EFFECT, Refusal, refuse
 
 # The pool that is there without an object: everything is on.
 DEFAULT = Queue(id=pool_id(DEFAULT_POOL), name=DEFAULT_POOL, owns_rest=True, lends=True, borrows=True)
