@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from typing import Any
 
@@ -108,9 +107,15 @@ def install(objects: Objects, documents: Iterable[Document]) -> None:
         key = metadata.get("namespace", ""), metadata["name"]
         record = objects.store.get(kind.storage, *key)
         if record is None:
-            objects.create(kind, key[0], copy.deepcopy(document))
+            objects.create(kind, key[0], _copy(document))
         elif kind.resource == r.CUSTOMRESOURCEDEFINITIONS:
-            objects.update(kind, key, {**record.document(), "spec": copy.deepcopy(document["spec"])})
+            objects.update(kind, key, {**record.document(), "spec": _copy(document["spec"])})
+
+
+def _copy(document: Document) -> Document:
+    """As text and back, which is many times faster than `copy.deepcopy`."""
+    copied: Document = msgspec.json.decode(msgspec.json.encode(document))
+    return copied
 
 
 class HeldLease(msgspec.Struct, frozen=True):

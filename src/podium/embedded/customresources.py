@@ -22,10 +22,9 @@ from podium.errors import ApiError
 from podium.kube import status
 from podium.kube.conditions import set_condition
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
-from podium.schema import structural
-from podium.schema.builtin import type_named
 from podium.schema.defaulting import has_defaults
 from podium.schema.model import Schema
+from podium.schema.roots import root_schema
 
 log = logging.getLogger(__name__)
 
@@ -248,16 +247,8 @@ def kinds_of(definition: Document) -> list[Kind]:
 
 
 def _root_schema(version: Document) -> Schema:
-    """The definition's schema with what every object has: a definition need not say it, and cannot change it."""
     openapi = (version.get("schema") or {}).get("openAPIV3Schema")
-    schema = structural.parse(openapi) if openapi else Schema(type="object", preserve_unknown=True)
-    schema.properties = {
-        **(schema.properties or {}),
-        "apiVersion": Schema(type="string"),
-        "kind": Schema(type="string"),
-        "metadata": type_named("ObjectMeta"),
-    }
-    return schema
+    return root_schema(openapi or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
 
 
 def _scale(paths: Document | None) -> ScalePaths | None:

@@ -13,6 +13,7 @@ into the definition from the tables of the built-in kinds, so that any server fi
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any
 
 import msgspec
@@ -95,49 +96,60 @@ class Definition(msgspec.Struct, frozen=True):
 
     def document(self) -> Document:
         """The CustomResourceDefinition, ready to be applied."""
-        resource = self.resource
-        version: Document = {
-            "name": resource.version,
-            "served": True,
-            "storage": True,
-            "schema": {"openAPIV3Schema": _root(self.view)},
+        document: Document = msgspec.json.decode(_encoded(self))
+        return document
+
+
+@cache
+def _encoded(definition: Definition) -> bytes:
+    """The document as text: every caller gets one of its own, and the fields of pods are gone through once."""
+    return msgspec.json.encode(_document(definition))
+
+
+def _document(definition: Definition) -> Document:
+    resource = definition.resource
+    version: Document = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _root(definition.view)},
+    }
+    if definition.columns:
+        version["additionalPrinterColumns"] = [_column(each) for each in definition.columns]
+    subresources: Document = {"status": {}} if definition.status else {}
+    if definition.scale is not None:
+        paths = {
+            "specReplicasPath": definition.scale.wanted,
+            "statusReplicasPath": definition.scale.observed,
+            "labelSelectorPath": definition.scale.selector,
         }
-        if self.columns:
-            version["additionalPrinterColumns"] = [_column(each) for each in self.columns]
-        subresources: Document = {"status": {}} if self.status else {}
-        if self.scale is not None:
-            paths = {
-                "specReplicasPath": self.scale.wanted,
-                "statusReplicasPath": self.scale.observed,
-                "labelSelectorPath": self.scale.selector,
-            }
-            subresources["scale"] = {key: path for key, path in paths.items() if path}
-        if subresources:
-            version["subresources"] = subresources
-        names: Document = {
-            "kind": resource.kind,
-            "listKind": f"{resource.kind}List",
-            "plural": resource.plural,
-            "singular": resource.kind.lower(),
-        }
-        if self.short_names:
-            names["shortNames"] = list(self.short_names)
-        if self.categories:
-            names["categories"] = list(self.categories)
-        metadata: Document = {"name": resource.group_resource}
-        if self.approved:
-            metadata["annotations"] = {"api-approved.kubernetes.io": self.approved}
-        return {
-            "apiVersion": CUSTOMRESOURCEDEFINITIONS.api_version,
-            "kind": CUSTOMRESOURCEDEFINITIONS.kind,
-            "metadata": metadata,
-            "spec": {
-                "group": resource.group,
-                "names": names,
-                "scope": "Namespaced" if resource.namespaced else "Cluster",
-                "versions": [version],
-            },
-        }
+        subresources["scale"] = {key: path for key, path in paths.items() if path}
+    if subresources:
+        version["subresources"] = subresources
+    names: Document = {
+        "kind": resource.kind,
+        "listKind": f"{resource.kind}List",
+        "plural": resource.plural,
+        "singular": resource.kind.lower(),
+    }
+    if definition.short_names:
+        names["shortNames"] = list(definition.short_names)
+    if definition.categories:
+        names["categories"] = list(definition.categories)
+    metadata: Document = {"name": resource.group_resource}
+    if definition.approved:
+        metadata["annotations"] = {"api-approved.kubernetes.io": definition.approved}
+    return {
+        "apiVersion": CUSTOMRESOURCEDEFINITIONS.api_version,
+        "kind": CUSTOMRESOURCEDEFINITIONS.kind,
+        "metadata": metadata,
+        "spec": {
+            "group": resource.group,
+            "names": names,
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "versions": [version],
+        },
+    }
 
 
 def _column(column: Column) -> Document:

@@ -16,9 +16,9 @@ import re2
 from podium.kube import fields
 from podium.kube.fields import FieldError
 from podium.schema import engine
-from podium.schema.builtin import type_named
 from podium.schema.codec import parse, to_openapi
 from podium.schema.model import Rule, Schema
+from podium.schema.roots import is_sound, note_sound, root_schema
 from podium.schema.values import compiled_pattern, validate
 
 __all__ = ["parse", "problems", "to_openapi"]
@@ -49,20 +49,18 @@ _ONLY_IN_THE_TREE = {
 
 def problems(openapi: Document, path: str) -> list[FieldError]:
     """Everything for which a server would refuse the schema; `path` is that of the schema in its definition."""
+    if is_sound(openapi):
+        return []
     errors = list(_root_problems(openapi, path))
     errors += _tree_problems(openapi, path, "")
     if errors:
         # What follows needs the schema read, and that is only safe for one that is well formed.
         return errors
-    schema = parse(openapi)
-    schema.properties = {
-        **(schema.properties or {}),
-        "apiVersion": Schema("string"),
-        "kind": Schema("string"),
-        "metadata": type_named("ObjectMeta"),
-    }
+    schema = root_schema(openapi)
     errors += _default_problems(openapi, schema, path)
     errors += _rule_problems(openapi, schema, path, "")
+    if not errors:
+        note_sound(openapi)
     return errors
 
 
