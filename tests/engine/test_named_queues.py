@@ -29,7 +29,7 @@ def _pool(obj: Object) -> QueueMark | None:
     return QueueMark(f"toy/{name}", name, f"pool {name} of Toy") if name else None
 
 
-TOY = Dialect(name="toy", marks=Marks(lambda pod: (), _pool))
+TOY = Dialect(name="toy", marks=Marks(queue=_pool))
 
 
 def stage() -> Bare:

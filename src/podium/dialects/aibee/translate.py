@@ -14,7 +14,7 @@ from podium.core.model.model import Queue
 from podium.dialects.aibee.names import DEFAULT_POOL, POOL, pool_id, pool_name
 from podium.dialects.aibee.types import Pool
 from podium.dialects.dialect import NodeOwner
-from podium.dialects.kubernetes.membership import Marks, QueueMark
+from podium.dialects.kubernetes.membership import Marks, QueueMark, bearing
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.kube.selectors import EVERYTHING, LabelMatch, SelectorError, from_selector
 from podium.kube.times import parse_time
@@ -142,4 +142,4 @@ def _pool_of(obj: Object) -> QueueMark | None:
     return QueueMark(pool_id(name), pool_name(name), f"pool {pool_name(name)} of Ai-Scheduler", DEFAULT.id)
 
 
-MARKS = Marks(memberships=lambda pod: (), queue=_pool_of)
+MARKS = Marks(queue=_pool_of, concerns=bearing(POOL))

@@ -32,4 +32,4 @@ def _slot(pod: Pod) -> str | None:
     return slot_id(owner.uid, role, index) if owner is not None and role else None
 
 
-MARKS = Marks(_memberships, slot=_slot)
+MARKS = Marks(_memberships, slot=_slot, concerns=lambda signs: signs.controller == TYJOBS.kind)

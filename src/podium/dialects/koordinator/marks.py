@@ -14,7 +14,7 @@ from podium.dialects.koordinator.names import (
     SUB_PRIORITY,
     gang_id,
 )
-from podium.dialects.kubernetes.membership import Marks, Membership
+from podium.dialects.kubernetes.membership import Marks, Membership, bearing
 from podium.kube.wire import Pod
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
@@ -58,4 +58,8 @@ def _sub_priority(pod: Pod) -> int | None:
     return number if _LEAST <= number <= _MOST else 0
 
 
-MARKS = Marks(_memberships, sub_priority=_sub_priority)
+MARKS = Marks(
+    _memberships,
+    sub_priority=_sub_priority,
+    concerns=bearing(POD_GROUP, COMMUNITY_POD_GROUP, POD_GROUP_NAME, NAME, SUB_PRIORITY),
+)

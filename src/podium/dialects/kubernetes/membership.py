@@ -6,6 +6,9 @@ A group that a pod names goes before one that a controller would make for it; a 
 
 A queue is named likewise, by a pod or by a group whose own API has no queues: any dialect's mark counts, on
 whatever it stands.
+
+Most pods carry the marks of one dialect, and a burst has many of one template.  So a dialect says by which signs a
+pod may carry its marks, and others are not asked about it (`MarkReader`).
 """
 
 from __future__ import annotations
@@ -37,20 +40,46 @@ class QueueMark(msgspec.Struct, frozen=True):
     otherwise: str = ""  # the id of the queue that serves instead while there is none of this name
 
 
+class Signs(msgspec.Struct, frozen=True):
+    """What of a pod tells whose marks it may carry: the same for all pods of a template."""
+
+    keys: frozenset[str]  # of its labels and annotations
+    controller: str  # the kind of who controls it, "" for nobody
+    scheduler: str  # the name that it asks for
+    grouped: bool  # whether its spec names a group
+
+
 def _nothing(obj: Object) -> None:
     """What a dialect says of objects that it does not mark."""
+
+
+def _none(pod: Pod) -> tuple[Membership, ...]:
+    """The groups of pods for a dialect that marks none."""
+    return ()
+
+
+def _any(signs: Signs) -> bool:
+    """A dialect that does not say where its marks are is asked about every pod."""
+    return True
+
+
+def bearing(*keys: str) -> Callable[[Signs], bool]:
+    """Pods with one of these labels or annotations."""
+    wanted = frozenset(keys)
+    return lambda signs: not wanted.isdisjoint(signs.keys)
 
 
 class Marks(msgspec.Struct, frozen=True):
     """What a dialect reads on pods.  Each function gives None when the pod says nothing."""
 
-    memberships: Callable[[Pod], tuple[Membership, ...]]  # one for each mark, in the dialect's order
+    memberships: Callable[[Pod], tuple[Membership, ...]] = _none  # one for each mark, in the dialect's order
     queue: Callable[[Object], QueueMark | None] = _nothing  # on pods, and on groups whose own API has none
     priority: Callable[[Pod], int | None] = _nothing  # inside of the scheduler, in place of the pod's own
     sub_priority: Callable[[Pod], int | None] = _nothing  # among pods of equal priority
     preemptable: Callable[[Pod], bool | None] = _nothing
     gates: frozenset[str] = frozenset()  # scheduling gates that are lifted when the pod's queue has room
     slot: Callable[[Pod], str | None] = _nothing  # the slot that the pod fills: see `core.slots`
+    concerns: Callable[[Signs], bool] = _any  # whether pods with such signs may carry any of these marks
 
     @property
     def has_slots(self) -> bool:
@@ -89,3 +118,52 @@ def queue_of(obj: Object, dialects: Sequence[Marks]) -> QueueMark | Refusal | No
         elif other is not None and other.id != found.id:
             return refuse(TWO_QUEUES, first=found.called, second=other.called)
     return found
+
+
+# --- whom to ask -------------------------------------------------------------------------------------------
+
+# Templates remembered.  A cluster has hundreds; one that has more starts over now and then.
+_REMEMBERED = 16_384
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Those who may have something to say of a pod, by what they are asked."""
+
+    members: tuple[Marks, ...]
+    queues: tuple[Marks, ...]
+    priorities: tuple[Callable[[Pod], int | None], ...]
+    sub_priorities: tuple[Callable[[Pod], int | None], ...]
+    preemptable: tuple[Callable[[Pod], bool | None], ...]
+    slots: tuple[Marks, ...]
+
+
+class MarkReader:
+    """Knows which dialects to ask about a pod."""
+
+    def __init__(self, dialects: Sequence[Marks]) -> None:
+        self._dialects = tuple(dialects)
+        self._asked: dict[tuple[object, ...], Asked] = {}
+
+    def asked_about(self, pod: Pod) -> Asked:
+        metadata, spec = pod.metadata, pod.spec
+        owner, grouped = metadata.controller, spec.scheduling_group is not None
+        kind = owner.kind if owner is not None else ""
+        key = (*(metadata.annotations or ()), None, *(metadata.labels or ()), kind, spec.scheduler_name, grouped)
+        found = self._asked.get(key)
+        if found is None:
+            if len(self._asked) >= _REMEMBERED:
+                self._asked.clear()
+            keys = frozenset(metadata.annotations or ()) | frozenset(metadata.labels or ())
+            found = self._asked[key] = self._choose(Signs(keys, kind, spec.scheduler_name, grouped))
+        return found
+
+    def _choose(self, signs: Signs) -> Asked:
+        chosen = [marks for marks in self._dialects if marks.concerns(signs)]
+        return Asked(
+            members=tuple(marks for marks in chosen if marks.memberships is not _none),
+            queues=tuple(marks for marks in chosen if marks.queue is not _nothing),
+            priorities=tuple(marks.priority for marks in chosen if marks.priority is not _nothing),
+            sub_priorities=tuple(marks.sub_priority for marks in chosen if marks.sub_priority is not _nothing),
+            preemptable=tuple(marks.preemptable for marks in chosen if marks.preemptable is not _nothing),
+            slots=tuple(marks for marks in chosen if marks.has_slots),
+        )

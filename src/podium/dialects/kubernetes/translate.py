@@ -20,7 +20,15 @@ from podium.core.model.model import Phase, State
 from podium.dialects.kubernetes.constraints import UnreadableError, read_constraints
 from podium.dialects.kubernetes.devices import GPU_MILLI, asked_by, given_to, request_of
 from podium.dialects.kubernetes.gates import QUOTA_GATE
-from podium.dialects.kubernetes.membership import Marks, QueueMark, lone, membership_of, queue_of, slot_of
+from podium.dialects.kubernetes.membership import (
+    MarkReader,
+    Marks,
+    QueueMark,
+    lone,
+    membership_of,
+    queue_of,
+    slot_of,
+)
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.dialects.kubernetes.volumes import VolumeReader, has_claims
 from podium.kube.cache import Cache
@@ -65,7 +73,7 @@ class PodReader:
         self._dialects = tuple(dialects)
         self._queues = dict(queues)
         self.volumes = VolumeReader(cache)
-        self._slotted = tuple(marks for marks in dialects if marks.has_slots)
+        self._marks = MarkReader(dialects)
         self._gates = frozenset({QUOTA_GATE}).union(*(marks.gates for marks in dialects))
         self._shapes: dict[bytes, _Shape] = {}
 
@@ -79,24 +87,26 @@ class PodReader:
                 constraints = self.volumes.read(pod, constraints).constraints
             except UnreadableError as error:
                 refusal = refusal or refuse(BAD_SPEC, field=error.path, detail=error.detail)
-        group = membership_of(pod, self._dialects)
+        asked = self._marks.asked_about(pod)
+        group = membership_of(pod, asked.members)
         if isinstance(group, Refusal):
             refusal, group = group, None
-        queue = queue_of(pod, self._dialects)
+        queue = queue_of(pod, asked.queues) if asked.queues else None
         if isinstance(queue, Refusal):
             refusal, queue = refusal or queue, None
         named, otherwise = (queue.id, queue.otherwise) if queue is not None else ("", "")
-        gates = {gate.name for gate in spec.scheduling_gates or ()}
+        gates = {gate.name for gate in spec.scheduling_gates} if spec.scheduling_gates else None
         gang = group.gang if group is not None else lone(pod)
         created = parse_time(metadata.creation_timestamp)
         priority = spec.priority or 0
         preemptable, sub_priority = True, 0
-        for marks in self._dialects:
-            own = marks.priority(pod)
+        for own_priority in asked.priorities:
+            own = own_priority(pod)
             priority = priority if own is None else own
-            sub_priority = marks.sub_priority(pod) or sub_priority
-            if marks.preemptable(pod) is False:
-                preemptable = False
+        for own_sub_priority in asked.sub_priorities:
+            sub_priority = own_sub_priority(pod) or sub_priority
+        for own_preemptable in asked.preemptable:
+            preemptable = preemptable and own_preemptable(pod) is not False
         profile = spec.scheduler_name
         task = TaskFacts(
             id=metadata.uid,
@@ -113,13 +123,13 @@ class PodReader:
             nominated=status.nominated_node_name,
             preemptable=preemptable,
             preempts=spec.preemption_policy != "Never",
-            gated=bool(gates) or refusal is not None,
-            quota_gated=bool(gates) and gates <= self._gates and refusal is None,
+            gated=gates is not None or refusal is not None,
+            quota_gated=gates is not None and gates <= self._gates and refusal is None,
             protected=metadata.namespace == _SYSTEM_NAMESPACE or spec.priority_class_name in _SYSTEM_CLASSES,
             labels=pod.labels,
             started=parse_time(status.start_time),
             devices=given_to(metadata.annotations) if constraints.devices is not None else (),
-            slot=slot_of(pod, self._slotted) if self._slotted else "",
+            slot=slot_of(pod, asked.slots) if asked.slots else "",
         )
         if group is not None:
             return PodFacts(profile, task, None, refusal, group.called, group.awaited, named, otherwise)

@@ -6,7 +6,7 @@ They are made by ReplicaSets and a Job and carry no index: each fills any slot o
 from __future__ import annotations
 
 from podium.core.cluster.slots import any_slot
-from podium.dialects.kubernetes.membership import Marks, Membership
+from podium.dialects.kubernetes.membership import Marks, Membership, bearing
 from podium.dialects.paddle.names import JOB_NAME, JOB_UID, ROLE, gang_id, slot_owner
 from podium.kube.wire import Pod
 
@@ -27,4 +27,4 @@ def slot(pod: Pod) -> str | None:
     return any_slot(slot_owner(pod.namespace, uid), role)
 
 
-MARKS = Marks(memberships, slot=slot)
+MARKS = Marks(memberships, slot=slot, concerns=bearing(JOB_NAME, JOB_UID))

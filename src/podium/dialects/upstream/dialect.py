@@ -67,7 +67,7 @@ def upstream(setting: Setting) -> Dialect:
     """The dialect."""
     return Dialect(
         name="upstream",
-        marks=Marks(_memberships),
+        marks=Marks(_memberships, concerns=lambda signs: signs.grouped),
         groups=(GroupKind(PODGROUPS, group_id, read_group, group_patch, disrupted=disruption_patch),),
         rights=(Right(PODGROUPS, ("patch",), "status"),),
         views={PODGROUPS: PodGroup},

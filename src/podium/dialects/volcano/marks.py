@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from podium.dialects.kubernetes.membership import Marks, Membership, QueueMark
+from podium.dialects.kubernetes.membership import Marks, Membership, QueueMark, bearing
 from podium.dialects.volcano.groups import GROUP_MIN_MEMBER, group_name
 from podium.dialects.volcano.names import (
     ALLOCATION_GATE,
@@ -30,8 +30,9 @@ def _memberships(pod: Pod) -> tuple[Membership, ...]:
     marks = pod.metadata.annotations
     if not marks:
         return ()
-    names = dict.fromkeys(name for mark in (GROUP_NAME, OWN_GROUP_NAME) if (name := marks.get(mark)))
-    return tuple(_member(pod.metadata.namespace, name, marks.get(TASK_SPEC, "")) for name in names)
+    name, other = marks.get(GROUP_NAME), marks.get(OWN_GROUP_NAME)
+    names = (name, other) if name and other and name != other else (name or other,)
+    return tuple(_member(pod.metadata.namespace, each, marks.get(TASK_SPEC, "")) for each in names if each)
 
 
 def _waits_for_a_group(pod: Pod, schedulers: Container[str], grouped: bool) -> bool:
@@ -82,4 +83,12 @@ def marks_of(schedulers: Container[str], grouped: bool) -> Marks:
         role = pod.annotations.get(TASK_SPEC, "")
         return (_member(pod.metadata.namespace, group_name(pod), role, awaited=True),)
 
-    return Marks(memberships, _queue, _priority, preemptable=_preemptable, gates=frozenset({ALLOCATION_GATE}))
+    marked = bearing(GROUP_NAME, OWN_GROUP_NAME, QUEUE_NAME, TASK_PRIORITY, PREEMPTABLE)
+    return Marks(
+        memberships,
+        _queue,
+        _priority,
+        preemptable=_preemptable,
+        gates=frozenset({ALLOCATION_GATE}),
+        concerns=lambda signs: marked(signs) or (bool(signs.controller) and signs.scheduler in schedulers),
+    )
