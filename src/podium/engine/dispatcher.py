@@ -199,7 +199,9 @@ class Dispatcher:
 
     def mark_expired(self) -> None:
         """Pods of gangs that have timed out and do not show it yet."""
-        self._mark(self._world.take_marks())
+        patches = self._world.take_marks()
+        if patches:
+            self._mark(patches)
 
     def _mark(self, patches: Iterable[Patch]) -> None:
         self._out += (Ticket(CallType.EXPIRE, (patch.namespace, patch.uid), patch) for patch in patches)

@@ -101,6 +101,7 @@ class Gathered:
             if group.gathered is not None:
                 self._kinds[group.gathered.prefix] = group.gathered
                 self._resources.setdefault(group.gathered.prefix, []).append(resource)
+        self._prefixes = tuple(self._kinds)
         self._gangs: dict[str, _Members] = {}
         self._homes: dict[str, str] = {}  # by UID of a pod: its gang
         self._awaited: dict[str, Reading] = {}  # gangs that are none yet
@@ -117,9 +118,10 @@ class Gathered:
     def put(self, pod: Pod, gang: str) -> list[str]:
         """A pod as it is; the gangs that are to be read again."""
         left = self.drop(pod.uid) if self._homes.get(pod.uid, gang) != gang else []
-        kind = self._kind_of(gang)
-        if kind is None:
+        if not gang.startswith(self._prefixes):
             return left
+        kind = self._kind_of(gang)
+        assert kind is not None
         members = self._gangs.get(gang)
         if members is None:
             name = gang.removeprefix(f"{kind.prefix}{pod.namespace}/")
@@ -212,6 +214,11 @@ class Gathered:
         if members is not None:
             members.unmarked.clear()
         return self._mark(gang)
+
+    @property
+    def any_expired(self) -> bool:
+        """Whether any gang may have timed out."""
+        return bool(self._expired)
 
     def settle(self, tied: Iterable[Iterable[str]]) -> list[tuple[str, list[Patch]]]:
         """Marks that are missing: on pods that came later, in gangs tied to theirs, or after a crash; by gang."""

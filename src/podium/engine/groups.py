@@ -117,6 +117,8 @@ class Groups:
 
     def take_marks(self) -> list[Patch]:
         """What is to be written on further pods of gangs that have timed out."""
+        if not self._gathered.any_expired:
+            return []
         tied = quorum.components(self.cluster.accounts.tied.values(), self.cluster.gangs.get)
         waiting = ([gang.id for gang in group if not quorum.bound_enough(gang)] for group in tied)
         found = self._gathered.settle(waiting)

@@ -6,7 +6,7 @@ counted again when the row has changed, or what the tasks on it belong to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 import numpy as np
@@ -49,6 +49,10 @@ class QueueReports:
 
     def all(self, now: float = 0.0) -> dict[str, QueueReport]:
         """By queue."""
+        return self.of(self._cluster.queues, now)
+
+    def of(self, queues: Iterable[str], now: float) -> dict[str, QueueReport]:
+        """Those of some queues: one without an object may own every node, and nobody reads how it stands."""
         cluster, nodes = self._cluster, self._cluster.nodes
         cluster.settle()
         nodes.widen()
@@ -57,7 +61,7 @@ class QueueReports:
             self._known = known
             self._rows.clear()
         ownership = Ownership(cluster.queues, nodes.properties)
-        return {id: self._report(id, ownership, now) for id in cluster.queues}
+        return {id: self._report(id, ownership, now) for id in queues if id in cluster.queues}
 
     def _report(self, queue: str, ownership: Ownership, now: float) -> QueueReport:
         cluster, nodes = self._cluster, self._cluster.nodes

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Set
+from functools import cached_property
 
 import numpy as np
 
@@ -25,9 +26,18 @@ class QuickFit:
     def __init__(self, cluster: Cluster, profiles: Mapping[str, Profile]) -> None:
         self._nodes = cluster.nodes
         self._equal_demand = cluster.accounts.equal_demand
-        self._peaceful = {name for name, profile in profiles.items() if profile.peaceful}
-        self._plain = {name for name in self._peaceful if profiles[name].plain_order}
+        self._profiles = profiles
         self._places: dict[TaskClass, int] = {}
+
+    # Most turns have nobody to leave out, and need neither of these.
+
+    @cached_property
+    def _peaceful(self) -> set[str]:
+        return {name for name, profile in self._profiles.items() if profile.peaceful}
+
+    @cached_property
+    def _plain(self) -> set[str]:
+        return {name for name in self._peaceful if self._profiles[name].plain_order}
 
     def without(self, waiting: Set[str]) -> set[str]:
         """Of the gangs that wait for room, those without a prospect.

@@ -179,7 +179,7 @@ class Scheduler:
     def _observe(self, resource: Resource, obj: Object) -> None:
         before = self._cluster.tasks.get(obj.uid) if self._backoff else None
         left = before.gang.id if before is not None else ""
-        if isinstance(obj, Pod):
+        if isinstance(obj, Pod) and obj.spec.node_name:
             known = self._world.cache.find(resource, Pod, (obj.namespace, obj.name))
             self.clashes.observed(known, obj, self._profiles)
         try:

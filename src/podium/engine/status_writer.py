@@ -324,12 +324,16 @@ class StatusWriter:
         if not self._uncounted or now < self._counted + QUEUE_SECONDS:
             return
         self._counted, self._uncounted = now, False
-        reports = self._world.reports.all(now)
-        for resource, kind in self._world.queues.items():
-            for obj in self._world.cache.all(resource):
-                patch = kind.patch(obj, reports.get(kind.id(obj.name), QueueReport()))
-                if patch is not None:
-                    self._writes.put(patch)
+        shown = [
+            (kind, kind.id(obj.name), obj)
+            for resource, kind in self._world.queues.items()
+            for obj in self._world.cache.all(resource)
+        ]
+        reports = self._world.reports.of([id for _, id, _ in shown], now)
+        for kind, id, obj in shown:
+            patch = kind.patch(obj, reports.get(id, QueueReport()))
+            if patch is not None:
+                self._writes.put(patch)
 
     def _event(self, about: Regarding, type: str, reason: str, message: str, now: float) -> None:
         change = self._recorder.record(about, type, reason, message, now)

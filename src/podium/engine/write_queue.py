@@ -64,6 +64,8 @@ class WriteQueue:
     def _take(self, writes: dict[About, Change], count: int) -> list[Change]:
         """The first writes of a queue, but none about an object with another one under way: of two, a server
         might see the last one first."""
+        if not writes or count <= 0:
+            return []
         first = islice(writes, count + len(self._in_flight))
         ready = [about for about in first if about not in self._in_flight][:count]
         self._in_flight |= {about: writes[about] for about in ready}

@@ -212,7 +212,7 @@ class Manager:
             self._send(self._work[name], key, tickets)
         self._landed.clear()
         self._expire(now)
-        awake = deque(self._work[name] for name in self._turns if self._can_run(self._work[name]))
+        awake = deque(work for name in self._turns if (work := self._work[name]).dirty and self._can_run(work))
         self._turns.rotate(-1)
         while awake and budget > 0:
             work = awake.popleft()
@@ -235,7 +235,7 @@ class Manager:
 
     def next_wake(self, now: float) -> float | None:
         """When `run` has something to do without a new event: now, at a timer, or never (None)."""
-        if self._events or self._landed or any(self._can_run(work) for work in self._work.values()):
+        if self._events or self._landed or self._any_can_run():
             return now
         self._drop_replaced()
         return self._heap[0][0] if self._heap else None
@@ -245,9 +245,11 @@ class Manager:
         """How many changes are handed out and not answered."""
         return sum(flight.out for work in self._work.values() for flight in work.flights.values())
 
+    def _any_can_run(self) -> bool:
+        return any(work.dirty and self._can_run(work) for work in self._work.values())
+
     def _can_run(self, work: _Work) -> bool:
-        if not work.dirty:
-            return False
+        """Whether a controller may look at its keys."""
         return work.universal or all(map(self.cache.synced, work.controller.watches))
 
     def _rests(self, work: _Work, key: Key, now: float) -> bool:

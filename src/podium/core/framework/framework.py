@@ -10,7 +10,7 @@ refusal; in all cases it is reported, with the plugin's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cmp_to_key
+from functools import cache, cmp_to_key
 from typing import Any
 
 import numpy as np
@@ -301,10 +301,15 @@ class Framework:
 
 
 def _gives_key(plugin: Plugin, order: str, key: str) -> bool:
-    """Whether a plugin gives an order as a key as well.  A key that is older than the order is that of another."""
-    line = type(plugin).__mro__
-    of_order, of_key = (next(each for each in line if hook in vars(each)) for hook in (order, key))
-    return plugin.has(key) and issubclass(of_key, of_order)
+    """Whether a plugin gives an order as a key as well."""
+    return plugin.has(key) and _key_of_order(type(plugin), order, key)
+
+
+@cache
+def _key_of_order(kind: type[Plugin], order: str, key: str) -> bool:
+    """Whether the key is that of the order: one that is older is that of another."""
+    of_order, of_key = (next(each for each in kind.__mro__ if hook in vars(each)) for hook in (order, key))
+    return issubclass(of_key, of_order)
 
 
 def _plain_order(task: Task) -> tuple[int, float, str, str]:

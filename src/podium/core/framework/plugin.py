@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from enum import IntEnum
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -79,7 +80,7 @@ class Plugin:
 
     def has(self, hook: str) -> bool:
         """Whether the plugin, as it is configured, has an opinion on something; without one it is not asked."""
-        return getattr(type(self), hook, None) is not getattr(Plugin, hook, None)
+        return _implements(type(self), hook)
 
     @classmethod
     def orders_plainly(cls) -> bool:
@@ -352,3 +353,9 @@ class Plugin:
     def refusals(self, task: Task) -> Iterable[tuple[Refusal, Mask]]:
         """Why this plugin's masks leave rows out, each reason with its rows: for the diagnosis of a task."""
         return ()
+
+
+@cache
+def _implements(kind: type[Plugin], hook: str) -> bool:
+    """Whether a kind of plugins has a method of its own.  It is asked for every hook in every turn."""
+    return getattr(kind, hook, None) is not getattr(Plugin, hook, None)

@@ -29,9 +29,12 @@ def group_label(pod: Pod) -> str:
 def gang_name(pod: Pod) -> str:
     """The gang that a pod is in; "" for none."""
     labels, annotations = pod.metadata.labels, pod.metadata.annotations
-    named = group_label(pod) or (labels.get(POD_GROUP_NAME) if labels else None)
-    if named or not annotations:
-        return named or ""
+    if labels:
+        named = labels.get(POD_GROUP) or labels.get(COMMUNITY_POD_GROUP) or labels.get(POD_GROUP_NAME)
+        if named:
+            return named
+    if not annotations:
+        return ""
     return annotations.get(POD_GROUP) or annotations.get(POD_GROUP_NAME) or annotations.get(NAME) or ""
 
 

@@ -31,6 +31,7 @@ _MILLI = (GPU_MILLI, "alibabacloud.com/gpu-milli")
 _COUNT = ("podium.dev/gpu-count", "alibabacloud.com/gpu-count")
 _MODEL = ("podium.dev/gpu-model", "alibabacloud.com/gpu-card-model")
 _INDEX = (GPU_INDEX, "alibabacloud.com/gpu-index")
+_ASKING = frozenset({*_MILLI, *_COUNT})
 _MODEL_LABELS = (*_MODEL, "nvidia.com/gpu.product")
 
 
@@ -51,7 +52,7 @@ def in_thousandths(allocatable: Mapping[str, int], count: int) -> dict[str, int]
 
 def asked_by(annotations: Mapping[str, str] | None) -> tuple[str, str, str] | None:
     """What a pod says about shared GPUs, as it says it: milli, count and models; None if it says nothing."""
-    if not annotations:
+    if not annotations or _ASKING.isdisjoint(annotations):
         return None
     milli, count = _first(annotations, _MILLI), _first(annotations, _COUNT)
     return (milli, count, _first(annotations, _MODEL)) if milli or count else None

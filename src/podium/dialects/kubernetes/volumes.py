@@ -57,8 +57,9 @@ _OPTIONS_KEPT = 10_000
 
 def has_claims(pod: Pod) -> bool:
     """Whether other objects have to be looked at to know where a pod can go."""
-    return any(
-        each.persistent_volume_claim is not None or each.ephemeral is not None for each in pod.spec.volumes or ()
+    volumes = pod.spec.volumes
+    return bool(volumes) and any(
+        each.persistent_volume_claim is not None or each.ephemeral is not None for each in volumes
     )
 
 
