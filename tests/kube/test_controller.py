@@ -488,3 +488,50 @@ def test_nothing_is_told_of_what_failed() -> None:
     (ticket,) = manager.run(0.0)
     manager.done(ticket, None, refused(403, "Forbidden"), 0.0)
     assert manager.run(1.0) == []
+
+
+class Unhurried(Probe):
+    """A controller that writes for people."""
+
+    writes_a_second = 2.0
+
+
+def test_a_paced_controller_writes_so_much_a_second_over_all_its_keys() -> None:
+    paced, other = Unhurried(), Probe("other")
+    paced.answer = lambda key, cache, now: Outcome((create(f"of-{key[1]}"),))
+    manager = manager_of(paced, other)
+    for number in range(5):
+        manager.observe(PODS, obj(f"p{number}"))
+    assert len(manager.run(100.0)) == 2  # what a second has
+    assert len(other.asked) == 5  # nobody else is held up
+    assert manager.next_wake(100.0) == 100.5
+    assert manager.run(100.4) == []
+    assert len(manager.run(100.5)) == 1
+    assert manager.next_wake(100.5) == 101.0
+    assert len(manager.run(110.0)) == 2  # no more than that is saved up
+    assert [key[1] for key, _ in paced.asked] == [f"p{number}" for number in range(5)]
+    assert manager.next_wake(110.0) is None
+
+
+def test_what_a_paced_controller_looks_at_without_a_write_is_free() -> None:
+    paced = Unhurried()
+    manager = manager_of(paced)
+    for number in range(50):
+        manager.observe(PODS, obj(f"p{number}"))
+    manager.run(100.0)
+    assert len(paced.asked) == 50
+    assert manager.next_wake(100.0) is None
+
+
+def test_a_paced_controller_that_is_not_synced_wakes_nobody() -> None:
+    paced = Unhurried(watches={PODS: itself, NODES: itself})
+    paced.answer = lambda key, cache, now: Outcome((create(f"of-{key[1]}"), create(f"and-{key[1]}")))
+    manager = Manager([paced])
+    manager.synced(PODS)
+    manager.observe(PODS, obj("a"))
+    manager.observe(PODS, obj("b"))
+    assert manager.run(100.0) == []
+    assert manager.next_wake(100.0) is None
+    manager.synced(NODES)
+    assert len(manager.run(100.0)) == 2
+    assert manager.next_wake(100.0) == 100.5

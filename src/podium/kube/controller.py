@@ -77,6 +77,18 @@ class Complaining(Controller, Protocol):
     def refused(self, key: Key, change: Change, error: ApiError, cache: Cache) -> Note | None: ...
 
 
+@runtime_checkable
+class Paced(Controller, Protocol):
+    """A controller that writes for people to read: so many changes a second, over all its keys, and no more.
+
+    Whoever waits for a server is then not kept waiting by a thousand of these.  A look for which there is nothing
+    to write is free.
+    """
+
+    @property
+    def writes_a_second(self) -> float: ...
+
+
 class Ticket(msgspec.Struct, frozen=True):
     """A change handed out to the driver, with the key to report its result under.
 

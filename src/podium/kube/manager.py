@@ -31,7 +31,7 @@ from podium.errors import ApiError
 from podium.kube.backoff import pause
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Delete, Patch, Read, Replace
-from podium.kube.controller import Complaining, Controller, Mapper, Note, Outcome, Ticket, Universal
+from podium.kube.controller import Complaining, Controller, Mapper, Note, Outcome, Paced, Ticket, Universal
 from podium.kube.events import Recorder, regarding
 from podium.kube.resources import Resource
 from podium.kube.wire import Object, Pod
@@ -68,6 +68,26 @@ class _Work(msgspec.Struct):
     failures: dict[Key, int] = {}
     timers: dict[Key, float] = {}
     resting: dict[Key, float] = {}
+    pace: float = 0.0  # changes a second; 0 for as many as there are
+    budget: float = 1.0  # changes that may be made now; below one nothing is looked at
+    refilled: float | None = None
+
+    def refill(self, now: float) -> None:
+        if self.pace and self.refilled is None:
+            self.budget = self.pace
+        elif self.pace and self.refilled is not None:
+            self.budget = min(self.pace, self.budget + max(0.0, now - self.refilled) * self.pace)
+        self.refilled = now
+
+    @property
+    def spent(self) -> bool:
+        # Times are large numbers, and what is due to the moment may come out a little short of one.
+        return self.pace > 0 and self.budget < 0.999
+
+    @property
+    def affords_at(self) -> float:
+        """When the next change may be made, of one that has spent all."""
+        return (self.refilled or 0.0) + (1.0 - self.budget) / self.pace
 
 
 class Manager:
@@ -76,9 +96,15 @@ class Manager:
     def __init__(self, controllers: Iterable[Controller]) -> None:
         self.cache = Cache()
         self._work = {
-            c.name: _Work(controller=c, universal=isinstance(c, Universal), recorder=Recorder(_component(c)))
+            c.name: _Work(
+                controller=c,
+                universal=isinstance(c, Universal),
+                recorder=Recorder(_component(c)),
+                pace=c.writes_a_second if isinstance(c, Paced) else 0.0,
+            )
             for c in controllers
         }
+        self._paced = [work for work in self._work.values() if work.pace]
         self._turns = deque(self._work)  # who comes first in the next `run`
         self._heap: list[tuple[float, str, Key]] = []
         self._landed: dict[tuple[str, Key], None] = {}  # flights whose next wave can go out
@@ -212,17 +238,23 @@ class Manager:
             self._send(self._work[name], key, tickets)
         self._landed.clear()
         self._expire(now)
+        for work in self._paced:
+            work.refill(now)
         awake = deque(work for name in self._turns if (work := self._work[name]).dirty and self._can_run(work))
         self._turns.rotate(-1)
         while awake and budget > 0:
             work = awake.popleft()
             key, _ = work.dirty.popitem(last=False)
-            if work.dirty:
-                awake.append(work)
             if self._rests(work, key, now):
+                if work.dirty:
+                    awake.append(work)
                 continue
             budget -= 1
             outcome = self._reconcile(work, key, now)
+            if work.pace:
+                work.budget -= len(outcome.changes)
+            if work.dirty and not work.spent:
+                awake.append(work)
             self._set_timer(work, key, outcome.again_at)
             if outcome.rest:
                 work.resting[key] = now + outcome.rest
@@ -238,7 +270,10 @@ class Manager:
         if self._events or self._landed or self._any_can_run():
             return now
         self._drop_replaced()
-        return self._heap[0][0] if self._heap else None
+        times = [work.affords_at for work in self._paced if work.dirty and work.spent and self._is_synced(work)]
+        if self._heap:
+            times.append(self._heap[0][0])
+        return max(now, min(times)) if times else None
 
     @property
     def in_flight(self) -> int:
@@ -250,6 +285,9 @@ class Manager:
 
     def _can_run(self, work: _Work) -> bool:
         """Whether a controller may look at its keys."""
+        return not work.spent and self._is_synced(work)
+
+    def _is_synced(self, work: _Work) -> bool:
         return work.universal or all(map(self.cache.synced, work.controller.watches))
 
     def _rests(self, work: _Work, key: Key, now: float) -> bool:

@@ -2,7 +2,8 @@
 
 The status is for people, and for a scheduler that starts anew: it remembers that the minimum was bound once.  The
 scheduler does not wait for it, nor for a group that is made here: such a gang is known by its pods.  So a group is
-looked at once a second at the most, however many pods it has.
+looked at once a second at the most, however many pods it has, and of a thousand gangs that start at once only some
+are written in a second: the server is left to their binds.
 
     Pending         fewer pods than the minimum
     PreScheduling   enough pods
@@ -40,6 +41,7 @@ from podium.reasons import HELD
 Document = dict[str, Any]
 
 _REST = 1.0
+_WRITES_A_SECOND = 50.0
 _ENDED = ("Finished", "Failed")
 
 
@@ -47,6 +49,7 @@ class PodGroupController:
     """Keyed by gang."""
 
     name = "koordinator-podgroup"
+    writes_a_second = _WRITES_A_SECOND
 
     def __init__(self, defaults: Callable[[], Defaults] = Defaults) -> None:
         self._defaults = defaults
