@@ -86,6 +86,27 @@ def test_a_question_that_is_not_answered_is_not_asked_in_a_hot_loop(stage: Stage
     assert stage.placed == {"p": "n1"}
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        too_many_requests("storage is (re)initializing", 1),
+        ApiError(403, "Forbidden", "the roles are not known yet"),
+        ApiError(401, "Unauthorized", "the token is not known yet"),
+        ApiError(503, "ServiceUnavailable", "it starts"),
+    ],
+    ids=lambda error: error.reason,
+)
+def test_a_question_that_is_refused_says_nothing_of_the_pod(stage: Stage, error: ApiError) -> None:
+    """As by a server that has just started.  Who takes that for a pod that is gone never looks at it again."""
+    stage.node("n1")
+    lost, refused = failing(CallType.BIND, TransportError("away"), 1), failing(CallType.ASK, error, 3)
+    stage.trouble = lambda ticket: lost(ticket) or refused(ticket)
+    stage.pod("p")
+    stage.settle(60)
+    assert stage.sent(CallType.ASK) == 4
+    assert stage.placed == {"p": "n1"}
+
+
 def test_the_rest_after_a_doubt_is_that_of_the_gang_the_pod_is_in_by_then(stage: Stage) -> None:
     """The pod was put into a group while it was asked about: the answer tells of both."""
 

@@ -136,6 +136,24 @@ def test_a_renewal_starts_the_wait_anew() -> None:
     assert first.election.leading
 
 
+def test_who_stands_by_looks_at_once_when_it_is_told_that_the_lease_is_free() -> None:
+    server = Server()
+    first = leader(server)
+    second = Candidate(server, "b")
+    assert second.settle(0.1) == ["ask"]
+    second.election.poke()
+    assert second.settle(0.2) == ["ask"]  # it was not: nothing else happens
+    change = first.election.release(server.lease, WALL)
+    assert change is not None
+    server.write(change)
+    assert second.settle(0.3) == []
+    second.election.poke()
+    assert second.settle(0.3) == ["ask", "write"]
+    assert second.election.leading
+    second.election.poke()
+    assert second.settle(0.4) == []  # a leader has its own times
+
+
 def test_the_holders_own_duration_counts() -> None:
     server = Server()
     Candidate(server, "a", Terms(60.0, 40.0, 5.0)).settle(0.0)

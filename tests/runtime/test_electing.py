@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 
 import pytest
 
+from podium.errors import TransportError
 from podium.kube.lease import Terms
 from podium.kube.resources import LEASES
-from podium.kube.transport import Transport
+from podium.kube.transport import Request, Stream, Transport
 from podium.runtime.electing import Leadership, lead
 from podium.runtime.identity import is_dead, process_identity
 from tests.runtime.cluster import Cluster, Cut
@@ -73,6 +76,36 @@ async def test_a_leader_that_stops_hands_over_at_once(cluster: Cluster) -> None:
     assert lease["spec"]["holderIdentity"] == "b"
     assert lease["spec"]["leaseTransitions"] == 1
     assert lease["spec"]["leaseDurationSeconds"] == 1
+
+
+class Unwatched(Cut):
+    """Whoever watches through it is refused."""
+
+    @contextlib.asynccontextmanager
+    async def stream(self, request: Request, *, timeout: float = 30.0) -> AsyncIterator[Stream]:
+        raise TransportError("no watch")
+        yield
+
+
+@pytest.mark.parametrize("watched", [True, False])
+async def test_a_lease_that_is_given_back_is_taken_before_the_next_look(cluster: Cluster, watched: bool) -> None:
+    seldom = Terms(duration=6.0, renew_deadline=4.0, retry=2.0)
+    first, second = (
+        Leadership(transport, "kube-system", "podium-scheduler", seldom, identity=identity)
+        for transport, identity in (
+            (cluster.transport, "a"),
+            (cluster.transport if watched else Unwatched(cluster.transport), "b"),
+        )
+    )
+    await first.campaign()
+    standing_by = asyncio.create_task(second.campaign())
+    await asyncio.sleep(0.2)
+    await first.release()
+    begin = time.monotonic()
+    async with asyncio.timeout(5):
+        await standing_by
+    took = time.monotonic() - begin
+    assert took < 0.5 if watched else 1.0 < took < 2.5
 
 
 async def test_a_leader_that_is_cut_off_stops_before_another_leads(

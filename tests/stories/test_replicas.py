@@ -171,10 +171,13 @@ async def test_a_leader_that_is_told_to_stop(
         creating = asyncio.create_task(cluster.gangs("stops", GANGS - 1, MEMBERS))
         await cluster.until(partial(some_bound, MEMBERS * 3))
         await creating
+        await cluster.until(all_bound)
         leader.terminate()
-        await asyncio.to_thread(leader.wait)
+        stopped = time.time()
         took = await bound_again(cluster, "after", 80.0)
+        await asyncio.to_thread(leader.wait)
         await finished(cluster)
+        assert len([at for at in plane.binds(plane.directory / "two.kubeconfig") if at >= stopped]) == MEMBERS
     with capsys.disabled():
         print(f"\na graceful stop of the leader: the standby binds after {took:.1f} s", end="")
     assert took < 3.0 * SLACK

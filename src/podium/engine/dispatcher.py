@@ -348,10 +348,11 @@ class Dispatcher:
             task = self._cluster.tasks.get(pod.uid)  # it may be in another gang by now
             if sent is not None and task is not None and task.state is State.PENDING:
                 self._bind_failed(task, sent, why, now)
-        elif outcome(error) is Outcome.UNKNOWN:
-            self._retries.again(ticket, now, wanted_pause(error))
-        else:
+        elif error is None or (isinstance(error, ApiError) and error.code == 404):
             self._gone(task)
+        else:
+            # Busy, starting, or not yet sure of our rights: that says nothing of the pod.
+            self._retries.again(ticket, now, wanted_pause(error))
 
     def _gone(self, task: Task) -> None:
         """The server has no such pod, and the watch has not come that far."""

@@ -7,6 +7,7 @@ what to do, does it, and hands the result back:
                          Write(...)   carry the change out, then call `written`
                          Pause(until) nothing to do before that time
     failed(error, now)                either of the two was refused, or not answered
+    poke()                            the Lease may be free: no pause before it is read
 
 Clocks of other machines are not believed.  A holder's lease lasts for its duration from the moment at which *this*
 process saw it change; times on the wire are for people.  So `now` is any clock that only goes forward, and `wall`
@@ -38,7 +39,7 @@ HELD_INSIDE = "podium.dev/held-inside"
 
 def rights(names: Iterable[str]) -> tuple[Right, ...]:
     """What candidates for these Leases need in their namespace.  A creation has no name that could be allowed."""
-    return (Right(LEASES, ("create",)), Right(LEASES, ("get", "patch"), names=tuple(names)))
+    return (Right(LEASES, ("create",)), Right(LEASES, ("get", "patch", "watch"), names=tuple(names)))
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -211,6 +212,11 @@ class Election:
         self._failures += 1
         at_once = refused and self._failures == 1
         self._wake_at = now if at_once else now + self.terms.retry * self._dice.between(0.9, 1.1)
+
+    def poke(self) -> None:
+        """Somebody has given the Lease back: who stands by looks at once."""
+        if not self.leading and self._asking:
+            self._wake_at = float("-inf")
 
     @property
     def _ends(self) -> float:

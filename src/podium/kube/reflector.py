@@ -46,7 +46,8 @@ WATCH_SECONDS = (300.0, 600.0)  # spread, so that not all watches of all clients
 STALL_SECONDS = 90.0  # servers send a bookmark about once a minute
 ABSENT_SECONDS = 30.0
 BEHIND_SECONDS = 120.0
-# A kind that was just defined is served a moment later: so often it is looked for again, a second apart.
+# A kind that was just defined is served a moment later, and a server that has just started knows its roles a
+# moment later: so often it is looked at again, a second apart.
 HOPES = 10
 SHORT_WATCH_SECONDS = 1.0
 
@@ -279,8 +280,7 @@ class Reflector(Generic[T]):
             return self.objects.replace(())
         if error.code == 403:
             self._restart_list()
-            self.forbidden, self.absent = True, False
-            self._set_aside(error.message, now)
+            self._forbid(error.message, now)
         elif _version_unusable(error) and self._more:
             self._restart_list()
             self._paged = False
@@ -297,8 +297,7 @@ class Reflector(Generic[T]):
             self._listing = True  # the list finds out whether the kind is gone
             self._wake_at = now + self._surprises.after_surprise(now)
         elif error.code == 403:
-            self._listing = self.forbidden = True
-            self._set_aside(error.message, now)
+            self._forbid(error.message, now)
         else:
             self._fail(error.message, now, _retry_after(error))
 
@@ -319,6 +318,13 @@ class Reflector(Generic[T]):
     def _restart_list(self) -> None:
         self._entries = []
         self._more = ""
+
+    def _forbid(self, why: str, now: float) -> None:
+        """What could be seen before is asked for again soon: it may be a server whose caches fill."""
+        if self.version and not self.forbidden:
+            self._hopes = HOPES
+        self.forbidden, self.absent = True, False
+        self._set_aside(why, now)
 
     def _set_aside(self, why: str, now: float) -> None:
         """Counts as synced, so that nobody waits for this kind; looked at again from time to time."""
