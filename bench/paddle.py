@@ -39,6 +39,7 @@ TRAINER, PSERVER, NGINX = 5.0, 4.0, 0.4  # cores
 WORK = 60 * 280  # trainer-seconds of a job
 PODS = {"podium.dev/start-seconds": "10", "podium.dev/termination-seconds": "30"}
 CASES = {1: {"jobs": 20, "nodes": 133, "fixed": 60}, 2: {"jobs": 6, "nodes": 61, "fixed": 15}}
+POLICIES = ("cfs", "fulfilment")
 SERVICE = (400, 300, 200, 100, 200, 300, 400)
 
 
@@ -198,28 +199,68 @@ def _integral(curve: list[tuple[float, float]], until: float) -> float:
     return total
 
 
+def all_runs(case: int) -> dict[str, Result]:
+    fixed = run(case, elastic=False)
+    return {"fixed": fixed, **{policy: run(case, True, policy) for policy in POLICIES}}
+
+
+def rows(first: dict[str, Result], second: dict[str, Result]) -> dict[str, dict[str, str]]:
+    """The figures of podium in the table of docs/paddle-experiment.md, by row and column."""
+
+    def row(found: dict[str, str], *, fixed: bool = True) -> dict[str, str]:
+        return {name: text for name, text in found.items() if fixed or name != "fixed"}
+
+    def seconds(found: dict[str, Result]) -> dict[str, str]:
+        return row({name: f"{each.pending:.1f} s" for name, each in found.items()})
+
+    def cpu(found: dict[str, Result]) -> dict[str, str]:
+        return row({name: f"{each.cpu:.1f} %" for name, each in found.items()})
+
+    less = {name: f"{less_pending(first, name):.1f} %" for name in first}
+    more = {name: f"{more_cpu(second, name):.1f} %" for name in second}
+    return {
+        "case 1: pending, mean": seconds(first),
+        "case 1: less pending": row(less, fixed=False),
+        "case 1: CPU use": cpu(first),
+        "case 1: jobs at once, at most": row({name: str(each.running) for name, each in first.items()}),
+        "case 2: pending, mean": seconds(second),
+        "case 2: CPU use": cpu(second),
+        "case 2: more CPU use": row(more, fixed=False),
+    }
+
+
+def less_pending(found: dict[str, Result], policy: str) -> float:
+    """By how many percent a policy shortens what jobs wait."""
+    return 100 * (1 - found[policy].pending / found["fixed"].pending)
+
+
+def more_cpu(found: dict[str, Result], policy: str) -> float:
+    """By how many percent a policy uses more of the CPU."""
+    return 100 * (found[policy].cpu / found["fixed"].cpu - 1)
+
+
 def main() -> None:
     if "write" in sys.argv:
         write()
         return
-    for case in CASES:
-        fixed = run(case, elastic=False)
-        found = {"fixed": fixed, "cfs": run(case, True, "cfs"), "fulfilment": run(case, True, "fulfilment")}
-        for name, each in found.items():
-            figures = f"pending {each.pending:6.1f} s  CPU {each.cpu:5.1f} %  jobs {each.running}"
-            print(f"case {case} {name:11} {figures}", flush=True)
-        draw(case, found)
+    found = {case: all_runs(case) for case in CASES}
+    for name, figures in rows(found[1], found[2]).items():
+        print(f"{name:30}", *(f"{column} {text:10}" for column, text in figures.items()))
+    for case, results in found.items():
+        for name, text in pictures(case, results).items():
+            (PICTURES / name).write_text(text)
 
 
-def draw(case: int, found: dict[str, Result]) -> None:
-    end = 1200.0 if case == 1 else 630.0
+def pictures(case: int, found: dict[str, Result]) -> dict[str, str]:
+    end, drawn = 1200.0 if case == 1 else 630.0, {}
     for name, title, pick in (("cpu", "CPU in use, %", "curve"), ("waiting", "Jobs that wait", "waiting")):
         lines = []
         for label, each in found.items():
             points = [(at, value) for at, value in getattr(each, pick) if at <= end]
             lines.append(Curve(label, [at for at, _ in points], [value for _, value in points]))
         scene = curves(f"paddle-{case}-{name}", title, f"case {case}", lines, x_ticks=time_ticks(end), x_end=end)
-        (PICTURES / f"paddle-{case}-{name}.svg").write_text(standalone(scene))
+        drawn[f"paddle-{case}-{name}.svg"] = standalone(scene)
+    return drawn
 
 
 if __name__ == "__main__":

@@ -167,3 +167,31 @@ def test_windows_hold() -> None:
     jobs.room("n1", cpu=10)
     jobs.job("run", [9] * 2, most=10, window=60, scaled=999_990.0)
     assert jobs.plan(policy="fulfilment") == {"run": 0}
+
+
+def test_jobs_give_way_for_pods_of_others() -> None:
+    jobs = Jobs()
+    jobs.room("n1", cpu=4)
+    jobs.job("j", [1] * 4, most=9)
+    for number in range(2):
+        jobs.task(f"web-{number}")
+    assert jobs.plan(policy="fulfilment") == {"j": -2}
+
+
+def test_a_pod_of_others_that_no_node_has_room_for_is_helped_too() -> None:
+    """In the sum there is room for it; on no node there is."""
+    jobs = Jobs()
+    for node in ("n1", "n2"):
+        jobs.room(node, cpu=4)
+        jobs.job(f"on-{node}", [1] * 3, most=3, at=node)
+    jobs.task("web", cpu=2000)
+    assert sorted(jobs.plan(policy="fulfilment").values()) == [-1, 0]
+
+
+def test_what_no_node_could_take_keeps_no_room() -> None:
+    jobs = Jobs()
+    jobs.room("n1", cpu=4)
+    jobs.job("j", [1] * 3, most=9)
+    jobs.task("vast", cpu=50_000)
+    jobs.job("enormous", cpu=50)
+    assert jobs.plan(policy="fulfilment") == {"j": 1, "enormous": 0}

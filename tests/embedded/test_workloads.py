@@ -217,6 +217,21 @@ def test_a_version_that_never_gets_ready_stops_the_rollout_and_times_out(cluster
     assert cluster.conditions(DEPLOYMENTS, "web")["Available"]["status"] == "True"
 
 
+def test_scaling_after_the_rollout_has_no_deadline(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    """Its last progress may be long ago; pods that find no room are no reason to look again and again."""
+    deploy(cluster, 4, progressDeadlineSeconds=60)
+    cluster.pass_seconds(100)
+    cluster.spec(DEPLOYMENTS, "web", replicas=1000)
+    cluster.pass_seconds(100)
+    status = cluster.status_of(DEPLOYMENTS, "web")
+    assert status["replicas"] == 1000 > status["availableReplicas"]
+    progressing = cluster.conditions(DEPLOYMENTS, "web")["Progressing"]
+    assert (progressing["status"], progressing["reason"]) == ("True", "NewReplicaSetAvailable")
+    wake = cluster.manager.next_wake(cluster.now)
+    assert wake is None or wake > cluster.now
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+
+
 def test_undo_finds_the_old_replicaset_and_raises_its_revision(cluster: Cluster) -> None:
     deploy(cluster)
     set_image(cluster, "app:2")

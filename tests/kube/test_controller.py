@@ -379,6 +379,40 @@ def test_each_look_replaces_the_timer_of_its_key() -> None:
     assert manager.next_wake(30.0) is None
 
 
+@pytest.mark.parametrize("late", [0.0, 5.0, 600.0])
+def test_a_time_that_has_passed_is_not_at_once_for_ever(late: float, caplog: pytest.LogCaptureFixture) -> None:
+    """The same question at the same time has the same answer: without a pause nobody else would have a turn."""
+    probe = Probe()
+    probe.answer = lambda key, cache, now: Outcome(again_at=now - late)
+    manager = manager_of(probe)
+    manager.observe(PODS, obj("a"))
+    now = 1000.0
+    for _ in range(20):
+        manager.run(now)
+        wake = manager.next_wake(now)
+        assert wake is not None
+        assert wake > now
+        now = wake
+    assert now > 1000.0 + 5 * LAST_BACKOFF
+    assert [each.levelname for each in caplog.records] == ["ERROR"], "it is said once"
+    probe.answer = lambda key, cache, now: Outcome(again_at=now + 1)
+    manager.run(now)
+    assert manager.next_wake(now) == now + 1, "a time to come counts as it is"
+
+
+def test_a_write_that_changes_nothing_is_not_made_for_ever() -> None:
+    probe = Probe()
+    probe.answer = lambda key, cache, now: Outcome((delete("a"),), again_at=now)
+    manager = manager_of(probe)
+    manager.observe(PODS, obj("a"))
+    for ticket in manager.run(0.0):
+        manager.done(ticket, None, None, 0.0)
+    assert manager.run(0.0) == []
+    wake = manager.next_wake(0.0)
+    assert wake is not None
+    assert wake > 0.0
+
+
 def test_a_timer_that_falls_into_a_flight_is_heard_after_it() -> None:
     probe = Probe()
     outcomes = iter([Outcome((create("x"),), again_at=10.0), NOTHING])

@@ -68,6 +68,7 @@ class _Work(msgspec.Struct):
     failures: dict[Key, int] = {}
     timers: dict[Key, float] = {}
     resting: dict[Key, float] = {}
+    hasty: dict[Key, int] = {}  # how often in a row a key was to be looked at again at a time that had passed
     pace: float = 0.0  # changes a second; 0 for as many as there are
     budget: float = 1.0  # changes that may be made now; below one nothing is looked at
     refilled: float | None = None
@@ -255,7 +256,7 @@ class Manager:
                 work.budget -= len(outcome.changes)
             if work.dirty and not work.spent:
                 awake.append(work)
-            self._set_timer(work, key, outcome.again_at)
+            self._set_timer(work, key, self._again_at(work, key, outcome, now))
             if outcome.rest:
                 work.resting[key] = now + outcome.rest
             if outcome.changes:
@@ -264,6 +265,18 @@ class Manager:
             else:
                 self._tell(work, key, outcome.notes, now)
         return tickets
+
+    def _again_at(self, work: _Work, key: Key, outcome: Outcome, now: float) -> float | None:
+        """When to look at a key again.  A time that has passed would be at once, and then again, without an end:
+        what follows from a write comes as an event, and where nothing is written the answer will be the same."""
+        at = outcome.again_at
+        if at is None or at > now:
+            work.hasty.pop(key, None)
+            return at
+        count = work.hasty[key] = work.hasty.get(key, 0) + 1
+        if count == 2 and not outcome.changes:
+            log.error("%s %s/%s: asks to be looked at again at a time that has passed", work.controller.name, *key)
+        return now + pause(count - 1, FIRST_BACKOFF, LAST_BACKOFF)
 
     def next_wake(self, now: float) -> float | None:
         """When `run` has something to do without a new event: now, at a timer, or never (None)."""

@@ -161,6 +161,7 @@ class VirtualCluster:
 
     def settle(self) -> None:
         """Everything that is due now, and what follows from it."""
+        last = "nobody writes anything"
         for _ in range(_ENDLESS):
             moved = self._tell()
             while self._tell():  # who listens may have written something
@@ -168,11 +169,13 @@ class VirtualCluster:
             tickets = self._machine.run(self.now, 1 << 30)
             for ticket in tickets:
                 self._carry_out(ticket)
+                last = f"the last write was by {ticket.purpose or 'a note'} for {'/'.join(ticket.key)}"
             if not tickets and not moved:
                 wake = self._machine.next_wake(self.now)
                 if wake is None or wake > self.now:
                     return
-        raise PodiumError(f"virtual time stands still at {self.elapsed:.3f} s: the cluster does not come to rest")
+        still = f"virtual time stands still at {self.elapsed:.3f} s: the cluster does not come to rest"
+        raise PodiumError(f"{still}; {last}")
 
     def _only_restarts(self) -> bool:
         if self._heap or self.now - self._news_at < _ONLY_RESTARTS:

@@ -4,10 +4,10 @@
 
 Up passes and down passes take turns until neither changes anything.  An up pass offers one more member to each
 unit, the least fulfilled first; a down pass takes one from each, the most fulfilled first, while more is asked
-for than may be in use.  What waits counts as asked for, so units make room for it.
+for than may be in use.  What waits counts as asked for, units and pods of others alike, so units make room for it.
 
-Units are left alone whose members do not all run yet, unless some unit waits.  Sums say nothing of nodes: for a
-unit that still finds no place the most fulfilled give way until it does, as far as that helps.
+Units are left alone whose members do not all run yet, unless some unit waits.  Sums say nothing of nodes: for what
+still finds no place the most fulfilled give way until it does, as far as that helps.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from podium.core.elastic.making_room import make_room_for_all
 from podium.core.elastic.others import Others
 from podium.core.elastic.room import SessionRoom
 from podium.core.elastic.unit import Request, Unit
+from podium.core.model.model import Task
 
-_MOST_TRIES = 10  # units that wait and cannot be helped, in a plan
+_MOST_TRIES = 10  # units, and pods of others, that wait and cannot be helped, in a plan
 
 
 class Record(msgspec.Struct):
@@ -104,12 +105,9 @@ class FulfilmentPolicy:
     def plan(self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool) -> None:
         live = sorted_units(units, lambda unit: not unit.completed)
         room.begin_leaving(live)
-        others.place(room)
-        waiting, stuck = (
-            sorted((each for each in live if each.waiting), key=lambda each: (each.since, each.name)),
-            [],
-        )
-        for unit in waiting:
+        unmet = others.place(room)
+        stuck: list[Unit] = []
+        for unit in sorted((each for each in live if each.waiting), key=lambda each: (each.since, each.name)):
             if room.start(unit):
                 unit.planned = unit.least
             elif not (room.leaving and room.start_later(unit)):
@@ -126,18 +124,28 @@ class FulfilmentPolicy:
             and (waits or unit.running == unit.expected or not unit.expected)
         ]
         for unit in live:
-            if unit.waiting:  # it asks for all of it
-                for task in unit.obj.tasks.values():
+            tasks = list(unit.obj.tasks.values()) if unit.waiting else []
+            if tasks and room.could_ever_fit(tasks):  # for what can never be, nobody shrinks
+                for task in tasks:
                     self._record.add(room.request_of(task), 1)
+        for task in others.asking:
+            self._record.add(room.request_of(task), 1)
         self._passes(may_change, room)
         room.settle_growth()
         for unit in may_change:
             for _ in range(unit.expected - unit.planned):
                 room.leave(unit)
-        for unit in stuck[:_MOST_TRIES]:
-            donors = [each for each in reversed(may_change) if each.planned <= each.expected]
-            places = [partial(room.place_later, task) for task in room.slots_of(unit)]
-            make_room_for_all(room, places, donors)
+        self._give_way([[task] for task in unmet], may_change, room)
+        self._give_way([room.slots_of(unit) for unit in stuck], may_change, room)
+
+    def _give_way(self, wanted: Iterable[list[Task]], units: Sequence[Unit], room: SessionRoom) -> None:
+        """For each of what finds no place: those that have not grown, the most fulfilled first."""
+        failed = 0
+        for tasks in wanted:
+            donors = [each for each in reversed(units) if each.planned <= each.expected]
+            failed += not make_room_for_all(room, [partial(room.place_later, task) for task in tasks], donors)
+            if failed >= _MOST_TRIES:
+                return
 
     def _passes(self, units: Sequence[Unit], room: SessionRoom) -> None:
         changed = True

@@ -20,6 +20,7 @@ class Others:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.asking: list[Task] = []  # all that could have room, whether there is any now or not
 
     def place(self, room: SessionRoom) -> list[Task]:
         """Keeps room free for those that fit; gives those that do not and could, the most important first."""
@@ -27,11 +28,15 @@ class Others:
         for tasks in self._kinds():
             some = tasks[:left]
             left -= len(some)
-            missing += room.place_others(some)
+            unplaced = room.place_others(some)
+            self.asking += some[: len(some) - len(unplaced)]
+            missing += unplaced
             if left <= 0:
                 break
         missing.sort(key=lambda task: (-task.priority, task.created, task.name))
-        return [task for task in missing if room.could_ever_fit([task])]
+        unmet = [task for task in missing if room.could_ever_fit([task])]
+        self.asking += unmet
+        return unmet
 
     def _kinds(self) -> Iterator[list[Task]]:
         """Equal tasks, by what they ask for."""

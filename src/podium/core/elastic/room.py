@@ -13,6 +13,7 @@ What is asked for in large numbers is asked for in batches of equal members.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -47,6 +48,7 @@ class SessionRoom:
         self._kinds: dict[str, object] = {}
         self._orders: dict[str, Iterator[Task]] = {}
         self._budget = _MOST_LEAVING
+        self._ever: dict[object, bool] = {}  # whether tasks of some kinds would fit if they were alone
 
     # --- now -----------------------------------------------------------------------------------------------------
 
@@ -305,6 +307,14 @@ class SessionRoom:
 
     def could_ever_fit(self, tasks: Sequence[Task]) -> bool:
         """Whether some tasks would fit if nobody else were there."""
+        alike = Counter(map(self._session.signature, tasks))
+        kind = frozenset(alike.items())
+        found = self._ever.get(kind)
+        if found is None:
+            found = self._ever[kind] = self._fit_alone(tasks)
+        return found
+
+    def _fit_alone(self, tasks: Sequence[Task]) -> bool:
         nodes = self._session.cluster.nodes
         free = nodes.allocatable[: nodes.count].copy()
         for same in self._equal(tasks):

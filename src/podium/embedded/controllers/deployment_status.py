@@ -158,8 +158,8 @@ def _timed_out(deployment: Deployment, current: Document | None, now: float) -> 
 
 def _next_look(deployment: Deployment, status: DeploymentStatus, conditions: list[Document]) -> float | None:
     current = _present(conditions, "Progressing")
-    if current is None or current.get("reason") == TIMED_OUT or is_complete(deployment, status):
-        return None
+    if current is None or current.get("reason") in (AVAILABLE, TIMED_OUT) or is_complete(deployment, status):
+        return None  # a rollout that has been complete once is judged no longer: pods that come later are scaling
     return parse_time(current.get("lastUpdateTime")) + deployment.spec.progress_deadline_seconds
 
 
