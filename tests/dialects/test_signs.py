@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from typing import Any
 
 import msgspec
 import pytest
@@ -67,12 +68,18 @@ owners = st.sampled_from(
 
 @st.composite
 def pods(draw: st.DrawFn) -> Pod:
-    metadata = {"name": "p", "namespace": "ns", "uid": "u", "labels": draw(some), "annotations": draw(some)}
+    metadata: dict[str, Any] = {
+        "name": "p",
+        "namespace": "ns",
+        "uid": "u",
+        "labels": draw(some),
+        "annotations": draw(some),
+    }
     owner = draw(owners)
     if owner is not None:
         controller = draw(st.booleans())
         metadata["ownerReferences"] = [owner | {"name": "o", "uid": "uid-o", "controller": controller}]
-    spec = {"schedulerName": draw(st.sampled_from(["volcano", "default-scheduler"]))}
+    spec: dict[str, Any] = {"schedulerName": draw(st.sampled_from(["volcano", "default-scheduler"]))}
     group = draw(st.sampled_from([None, {}, {"podGroupName": "g"}]))
     if group is not None:
         spec["schedulingGroup"] = group

@@ -80,7 +80,7 @@ class Plugin:
 
     def has(self, hook: str) -> bool:
         """Whether the plugin, as it is configured, has an opinion on something; without one it is not asked."""
-        return _implements(type(self), hook)
+        return _implements(type(self), hook)  # type: ignore[arg-type]  # mypy: a class is not Hashable
 
     @classmethod
     def orders_plainly(cls) -> bool:

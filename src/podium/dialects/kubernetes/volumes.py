@@ -58,7 +58,7 @@ _OPTIONS_KEPT = 10_000
 def has_claims(pod: Pod) -> bool:
     """Whether other objects have to be looked at to know where a pod can go."""
     volumes = pod.spec.volumes
-    return bool(volumes) and any(
+    return volumes is not None and any(
         each.persistent_volume_claim is not None or each.ephemeral is not None for each in volumes
     )
 
