@@ -288,13 +288,18 @@ class BindAnswer(Numbers, frozen=True):
     detail: str
 
 
+def shown_gang(id: str) -> str:
+    """A gang as its users name it.  It need not be there, so all that is known is its id."""
+    return id.partition("/")[2]
+
+
 class Partners(Numbers, frozen=True):
     """The gangs that start together with one and cannot yet."""
 
     awaited: tuple[str, ...]
 
     def words(self) -> dict[str, Any]:
-        return {"awaited": ", ".join(self.awaited)}
+        return {"awaited": ", ".join(map(shown_gang, self.awaited))}
 
 
 class HeldPlace(Numbers, frozen=True):

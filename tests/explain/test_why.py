@@ -228,3 +228,19 @@ def test_nothing_of_a_question_stays_in_the_model() -> None:
     model.cluster.validate()
     assert {task.id: (task.state, task.row) for task in model.cluster.tasks.values()} == before
     assert len(model.all(NODES)) == len(model.cluster.nodes)
+
+
+def test_of_gangs_that_start_together_each_has_its_own_cause() -> None:
+    objects = Objects()
+    objects.node("a", 8)
+    for name, gpus in (("partner", 4), ("asked", 9)):
+        marks = {"name": name, "min-available": "1", "groups": '["default/asked", "default/partner"]'}
+        annotations = {f"gang.scheduling.koordinator.sh/{key}": value for key, value in marks.items()}
+        objects.pod(f"{name}-0", gpus, scheduler="koord-scheduler", metadata={"annotations": annotations})
+    answer, _ = asked(objects, PROFILE)
+    assert "needs 9 nvidia.com/gpu, and the cluster has 8 in all: it can never start" in answer.sentence
+    model = objects.model()
+    document = model.document(PODS, "default", "partner-0")
+    assert document is not None
+    partner = explain(model, target_of(model, PODS, document))
+    assert "it starts together with default/asked, which cannot start yet" in partner.sentence

@@ -117,6 +117,7 @@ def _outcome(model: Model, goal: Goal, decisions: list[Decision], reached: bool)
     tied = {each.id for group in groups for each in group}
     members = {task.id for gang in _gangs(model, goal) for task in gang.tasks.values()}
     refusals: dict[Refusal, None] = {}
+    of_others: dict[Refusal, None] = {}  # of the gangs that start together with it
     promised: dict[str, None] = {}
     evicts = 0
     for decision in decisions:
@@ -124,7 +125,7 @@ def _outcome(model: Model, goal: Goal, decisions: list[Decision], reached: bool)
             case Refuse() if decision.gang in tied and (
                 not decision.task or not goal.tasks or decision.task in goal.tasks
             ):
-                refusals[decision.refusal] = None
+                (refusals if decision.gang in goal.gangs else of_others)[decision.refusal] = None
             case Nominate() if decision.task in members and decision.node:
                 promised[decision.node] = None
             case Evict():
@@ -134,6 +135,7 @@ def _outcome(model: Model, goal: Goal, decisions: list[Decision], reached: bool)
     for id in members:
         if id in model.world.refused:
             refusals[model.world.refused[id]] = None
+    refusals |= of_others
     held = sum(1 for id in members if cluster.tasks[id].gated and cluster.tasks[id].state is State.PENDING)
     if held and not reached and not promised and not refusals:
         refusals[refuse(MEMBERS_HELD, count=held)] = None  # nothing of it is for a scheduler to decide on yet

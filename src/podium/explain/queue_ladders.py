@@ -18,7 +18,7 @@ from podium.explain.proposals import Ladder, Proposal, choosing, command_of, cou
 from podium.kube.changes import Create, Patch
 from podium.kube.resources import PODDISRUPTIONBUDGETS, PODS, RESOURCEQUOTAS, Resource
 from podium.kube.wire import PodDisruptionBudget
-from podium.numbers import Members, Partners
+from podium.numbers import Members, Partners, shown_gang
 from podium.queue_numbers import Bound, QueueName, QueueUse, QuotaUse
 from podium.queue_reasons import NO_QUEUE, QUOTA
 from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, Refusal
@@ -234,7 +234,9 @@ def _alone(model: Model, gangs: Sequence[Gang], partners: Partners) -> Iterator[
         awaited = missing & frozenset(gang.together)
         if awaited:
             rewrite = _rewrite_gang(model, gang, GangWish(without=awaited))
-            sentence = f"let {gang.name} start without {listed(sorted(awaited))}, which is not there"
+            sentence = (
+                f"let {gang.name} start without {listed(sorted(map(shown_gang, awaited)))}, which is not there"
+            )
             proposal = _proposal(f"alone {gang.id}", 1, sentence, rewrite)
             if proposal is not None:
                 yield Ladder(proposal.what, 1, lambda size, found=proposal: found)  # type: ignore[misc]

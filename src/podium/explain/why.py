@@ -15,7 +15,7 @@ from podium.explain.proposals import counted, listed
 from podium.explain.search import Remedy, Search
 from podium.explain.standings import Standings, waits
 from podium.explain.targets import Target
-from podium.numbers import HalfBound, Incomplete, Places
+from podium.numbers import HalfBound, Incomplete, Places, shown_gang
 from podium.reasons import Refusal
 
 _MEMBERS_SHOWN = 64
@@ -144,7 +144,7 @@ def gang_view(model: Model, gang: Gang) -> GangView:
         gang.ready,
         gang.counts[State.PENDING],
         members,
-        tuple(id for id in gang.together if id != gang.id),
+        tuple(shown_gang(id) for id in gang.together if id != gang.id),
     )
 
 
