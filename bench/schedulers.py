@@ -125,7 +125,22 @@ def _vc_scheduler(kubeconfig: Path, directory: Path) -> list[str]:
     ]
 
 
+def _vc_controller_manager(kubeconfig: Path, directory: Path) -> list[str]:
+    return [
+        str(build.VC_CONTROLLER_MANAGER.path),
+        f"--kubeconfig={kubeconfig}",
+        "--leader-elect=false",
+        f"--kube-api-qps={QPS}",
+        f"--kube-api-burst={QPS}",
+        "--enable-healthz=false",
+        "--logtostderr=true",
+    ]
+
+
 BIND_LOOP = Scheduler("bare bind loop", "nobody", GANG, _bind_loop)  # on the same objects as podium
 PODIUM = Scheduler("podium", "volcano", GANG, podium("scheduler"))
 KUBE_SCHEDULER = Scheduler("kube-scheduler", "default-scheduler", 0, _kube_scheduler, (build.KUBE_SCHEDULER,))
 VOLCANO = Scheduler("Volcano", "volcano", GANG, _vc_scheduler, (build.VC_SCHEDULER,))
+VOLCANO_CONTROLLERS = Scheduler(
+    "Volcano's controllers", "nobody", 0, _vc_controller_manager, (build.VC_CONTROLLER_MANAGER,)
+)

@@ -4,7 +4,8 @@
 
 Without names it builds what the tests need; the schedulers that the benchmarks compare with are built by name.
 Small Go modules beside this file pin the versions (`kubernetes/go.mod`, `etcd/go.mod`, `volcano/go.mod`, and
-those of Helm, each with its go.sum).  Every binary is built once and kept under
+those of Helm, each with its go.sum).  PODIUM_KUBERNETES=1.34 chooses an older API server and controller manager,
+by `kubernetes-1.34/go.mod`; kubectl stays the newest.  Every binary is built once and kept under
 `<cache>/controlplane/<module>-<version>/`, so that a change of version builds anew and leaves the old one alone.
 Go itself is the installed one when it is new enough, else a wheel that carries the tool chain
 (`requirements-go.lock`).
@@ -72,13 +73,24 @@ class Binary:
         return (self.module / "go.mod").read_text()
 
 
-def _kubernetes(name: str) -> Binary:
-    return Binary(name, f"k8s.io/kubernetes/cmd/{name}", HERE / "kubernetes", "k8s.io/kubernetes")
+def chosen_kubernetes() -> Path:
+    """The module that pins the servers: the newest one, or the older one that PODIUM_KUBERNETES names."""
+    wanted = os.environ.get("PODIUM_KUBERNETES", "")
+    older = {path.name.removeprefix("kubernetes-"): path for path in HERE.glob("kubernetes-*")}
+    if wanted and wanted not in older:
+        raise SystemExit(
+            f"PODIUM_KUBERNETES={wanted}: known are {', '.join(sorted(older))}, and none for the newest"
+        )
+    return older.get(wanted, HERE / "kubernetes")
+
+
+def _kubernetes(name: str, module: Path = HERE / "kubernetes") -> Binary:
+    return Binary(name, f"k8s.io/kubernetes/cmd/{name}", module, "k8s.io/kubernetes")
 
 
 ETCD = Binary("etcd", "go.etcd.io/etcd/server/v3", HERE / "etcd", "go.etcd.io/etcd/server/v3")
-KUBE_APISERVER = _kubernetes("kube-apiserver")
-KUBE_CONTROLLER_MANAGER = _kubernetes("kube-controller-manager")
+KUBE_APISERVER = _kubernetes("kube-apiserver", chosen_kubernetes())
+KUBE_CONTROLLER_MANAGER = _kubernetes("kube-controller-manager", chosen_kubernetes())
 KUBE_SCHEDULER = _kubernetes("kube-scheduler")
 KUBECTL = _kubernetes("kubectl")
 VC_SCHEDULER = Binary("vc-scheduler", "volcano.sh/volcano/cmd/scheduler", HERE / "volcano", "volcano.sh/volcano")
@@ -110,6 +122,17 @@ def ensure(binaries: Iterable[Binary] = FOR_TESTS, say: Say = print) -> None:
         with _locked(binary, say):
             if not binary.path.exists():
                 _build(binary, say)
+
+
+def sources(binary: Binary, say: Say = print) -> Path:
+    """Where Go keeps the sources that a program is built from: they have its definitions and charts."""
+    command = [str(_go(binary.go_needed, say)), "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", binary.pinned]
+    environment = {**os.environ, "GOTOOLCHAIN": "local"}
+    result = subprocess.run(command, cwd=binary.module, env=environment, capture_output=True, text=True)
+    found = result.stdout.strip()
+    if result.returncode != 0 or not found:
+        raise Unavailable(f"there are no sources of {binary.pinned}: {result.stderr.strip()[-500:]}")
+    return Path(found)
 
 
 def _build(binary: Binary, say: Say) -> None:
