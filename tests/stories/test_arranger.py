@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +18,11 @@ from tests.controlplane import build
 from tests.controlplane.fixtures import ensure
 from tests.controlplane.server import ControlPlane, write_kubeconfig
 from tests.processes import end
-from tests.stories import clusters
 
 Document = dict[str, Any]
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "arranger" / "01-learner.yaml"
 PATIENCE = 60.0
-
-
-@pytest.fixture(scope="module", params=["embedded", "real"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    directory = tmp_path_factory.mktemp(f"arranger-{request.param}")
-    if request.param == "embedded":
-        ensure(request.config, build.KUBECTL)
-        with clusters.embedded(directory) as running:
-            yield running
-    else:
-        ensure(request.config, *build.FOR_TESTS)
-        with clusters.real(directory) as running:
-            yield running
-
-
-@pytest.fixture
-def ns(server: Server, request: pytest.FixtureRequest) -> Iterator[str]:
-    name = f"story-{abs(hash(request.node.name)) % 10_000}"
-    server.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    yield name
-    server.http("DELETE", f"/api/v1/namespaces/{name}")
 
 
 def path(ns: str, name: str = "") -> str:

@@ -8,28 +8,12 @@ from typing import Any
 import pytest
 
 from tests.compat.client import Server, eventually
-from tests.controlplane import build
-from tests.controlplane.fixtures import ensure
-from tests.stories import clusters
 
 Document = dict[str, Any]
 
 G = "gang.scheduling.koordinator.sh"
 LABEL = "pod-group.scheduling.sigs.k8s.io"
 PATIENCE = 60.0
-
-
-@pytest.fixture(scope="module", params=["embedded", "real"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    directory = tmp_path_factory.mktemp(f"koordinator-{request.param}")
-    if request.param == "embedded":
-        ensure(request.config, build.KUBECTL)
-        with clusters.embedded(directory) as running:
-            yield running
-    else:
-        ensure(request.config, *build.FOR_TESTS)
-        with clusters.real(directory) as running:
-            yield running
 
 
 @pytest.fixture

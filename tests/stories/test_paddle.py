@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,27 +9,11 @@ import pytest
 import yaml
 
 from tests.compat.client import Server, eventually
-from tests.controlplane import build
-from tests.controlplane.fixtures import ensure
-from tests.stories import clusters
 
 Document = dict[str, Any]
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "paddle"
 PATIENCE = 120.0
-
-
-@pytest.fixture(scope="module", params=["embedded", "real"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    directory = tmp_path_factory.mktemp(f"paddle-{request.param}")
-    if request.param == "embedded":
-        ensure(request.config, build.KUBECTL)
-        with clusters.embedded(directory) as running:
-            yield running
-    else:
-        ensure(request.config, *build.FOR_TESTS)
-        with clusters.real(directory) as running:
-            yield running
 
 
 def path(name: str = "", ns: str = "default") -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,6 @@ import yaml
 
 from podium.cli.main import run
 from tests.compat.client import Result, Server, eventually
-from tests.controlplane import build
-from tests.controlplane.fixtures import ensure
-from tests.stories import clusters
 
 Document = dict[str, Any]
 
@@ -24,27 +20,6 @@ TENSORFLOW = Path(__file__).with_name("tensorflow.yaml")  # as Volcano's own exa
 NAME = "tensorflow-benchmark"
 PODS = [f"{NAME}-ps-0", f"{NAME}-worker-0", f"{NAME}-worker-1"]
 PATIENCE = 60.0
-
-
-@pytest.fixture(scope="module", params=["embedded", "real"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    directory = tmp_path_factory.mktemp(f"volcano-{request.param}")
-    if request.param == "embedded":
-        ensure(request.config, build.KUBECTL)
-        with clusters.embedded(directory) as running:
-            yield running
-    else:
-        ensure(request.config, *build.FOR_TESTS)
-        with clusters.real(directory) as running:
-            yield running
-
-
-@pytest.fixture
-def ns(server: Server, request: pytest.FixtureRequest) -> Iterator[str]:
-    name = f"story-{abs(hash(request.node.name)) % 10_000}"
-    server.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    yield name
-    server.http("DELETE", f"/api/v1/namespaces/{name}")
 
 
 def job_path(ns: str, name: str = "") -> str:
