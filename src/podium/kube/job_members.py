@@ -40,7 +40,7 @@ class Member(msgspec.Struct, frozen=True):
     @property
     def leaving(self) -> bool:
         """Whether it is on its way out, or has been asked to go."""
-        return self.pod.deleting or self.given_up
+        return self.given_up or self.pod.metadata.deletion_timestamp is not None
 
     @property
     def phase(self) -> str:

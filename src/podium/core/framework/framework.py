@@ -10,7 +10,7 @@ refusal; in all cases it is reported, with the plugin's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, cmp_to_key
+from functools import cmp_to_key
 from typing import Any
 
 import numpy as np
@@ -305,11 +305,16 @@ def _gives_key(plugin: Plugin, order: str, key: str) -> bool:
     return plugin.has(key) and _key_of_order(type(plugin), order, key)  # type: ignore[arg-type]  # as in `plugin`
 
 
-@cache
+_KEYS: dict[tuple[type[Plugin], str, str], bool] = {}
+
+
 def _key_of_order(kind: type[Plugin], order: str, key: str) -> bool:
     """Whether the key is that of the order: one that is older is that of another."""
-    of_order, of_key = (next(each for each in kind.__mro__ if hook in vars(each)) for hook in (order, key))
-    return issubclass(of_key, of_order)
+    found = _KEYS.get((kind, order, key))
+    if found is None:
+        of_order, of_key = (next(each for each in kind.__mro__ if hook in vars(each)) for hook in (order, key))
+        found = _KEYS[kind, order, key] = issubclass(of_key, of_order)
+    return found
 
 
 def _plain_order(task: Task) -> tuple[int, float, str, str]:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from enum import IntEnum
-from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -355,7 +354,12 @@ class Plugin:
         return ()
 
 
-@cache
+_OWN_METHODS: dict[tuple[type[Plugin], str], bool] = {}
+
+
 def _implements(kind: type[Plugin], hook: str) -> bool:
     """Whether a kind of plugins has a method of its own.  It is asked for every hook in every turn."""
-    return getattr(kind, hook, None) is not getattr(Plugin, hook, None)
+    found = _OWN_METHODS.get((kind, hook))
+    if found is None:
+        found = _OWN_METHODS[kind, hook] = getattr(kind, hook, None) is not getattr(Plugin, hook, None)
+    return found

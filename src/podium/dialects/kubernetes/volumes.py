@@ -58,9 +58,9 @@ _OPTIONS_KEPT = 10_000
 def has_claims(pod: Pod) -> bool:
     """Whether other objects have to be looked at to know where a pod can go."""
     volumes = pod.spec.volumes
-    return volumes is not None and any(
-        each.persistent_volume_claim is not None or each.ephemeral is not None for each in volumes
-    )
+    if not volumes:
+        return False
+    return any(each.persistent_volume_claim is not None or each.ephemeral is not None for each in volumes)
 
 
 class PodVolumes(msgspec.Struct, frozen=True):

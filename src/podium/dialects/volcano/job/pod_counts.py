@@ -39,14 +39,18 @@ class PodCounts(Members):
     def count(self, given_up: Collection[str] = ()) -> Counts:
         """What the pods add up to once those of these UIDs are on their way out."""
         counts = Counts()
+        phases: dict[str, int] = {}
         for each in self.all:
-            if each.leaving or each.pod.uid in given_up:
+            if each.leaving or (given_up and each.pod.uid in given_up):
                 counts.terminating += 1
                 continue
-            name = _PHASES.get(each.phase, "unknown")
-            setattr(counts, name, getattr(counts, name) + 1)
-            if each.phase == "Succeeded":
+            phase = each.pod.status.phase
+            phases[phase] = phases.get(phase, 0) + 1
+            if phase == "Succeeded":
                 counts.succeeded_of[each.role] = counts.succeeded_of.get(each.role, 0) + 1
+        for phase, count in phases.items():
+            name = _PHASES.get(phase, "unknown")
+            setattr(counts, name, getattr(counts, name) + count)
         return counts
 
     def by_task(self, given_up: Collection[str] = ()) -> dict[str, TaskState]:
