@@ -79,7 +79,11 @@ class Plugin:
 
     def has(self, hook: str) -> bool:
         """Whether the plugin, as it is configured, has an opinion on something; without one it is not asked."""
-        return _implements(type(self), hook)  # type: ignore[arg-type]  # mypy: a class is not Hashable
+        kind = type(self)
+        found = _OWN_METHODS.get((kind, hook))  # it is asked for every hook in every turn
+        if found is None:
+            found = _OWN_METHODS[kind, hook] = getattr(kind, hook, None) is not getattr(Plugin, hook, None)
+        return found
 
     @classmethod
     def orders_plainly(cls) -> bool:
@@ -354,12 +358,4 @@ class Plugin:
         return ()
 
 
-_OWN_METHODS: dict[tuple[type[Plugin], str], bool] = {}
-
-
-def _implements(kind: type[Plugin], hook: str) -> bool:
-    """Whether a kind of plugins has a method of its own.  It is asked for every hook in every turn."""
-    found = _OWN_METHODS.get((kind, hook))
-    if found is None:
-        found = _OWN_METHODS[kind, hook] = getattr(kind, hook, None) is not getattr(Plugin, hook, None)
-    return found
+_OWN_METHODS: dict[tuple[type[Plugin], str], bool] = {}  # which hooks a kind of plugins implements
