@@ -165,4 +165,4 @@ class Objects:
             listed.setdefault(resource, []).append(json.dumps(document).encode())
         read = read_profile(yaml.safe_load(profile))
         profiles = {**default_profiles(), "volcano": read, "podium": read}
-        return Model(listed, speaking(), profiles, NOW)
+        return Model.listed(listed, speaking(), profiles, NOW)

@@ -50,9 +50,18 @@ class Cluster:
         assert got == code, f"podium {' '.join(words)} -> {got}: {err.getvalue()}{out.getvalue()}"
         return out.getvalue() + err.getvalue()
 
-    def why(self, what: str, ns: str) -> Document:
-        config = ("--config", str(self.config)) if self.config is not None else ()
-        answer: Document = json.loads(self.podium("why", what, "-n", ns, "-o", "json", *config))
+    def why(self, what: str, ns: str, *flags: str) -> Document:
+        """On `podium up` the scheduler is asked, elsewhere the cluster is read."""
+        answer: Document = json.loads(self.podium("why", what, "-n", ns, "-o", "json", *flags))
+        return answer
+
+    def agreed(self, what: str, ns: str) -> Document | None:
+        """The answer; None as long as that of the scheduler and that of a reading of the cluster differ."""
+        answer = self.why(what, ns)
+        if self.config is not None:
+            read = self.why(what, ns, "--config", str(self.config))
+            if any(answer.get(key) != read.get(key) for key in ("sentence", "reason", "remedies", "funnel")):
+                return None
         return answer
 
     def type(self, command: str) -> None:
@@ -73,13 +82,14 @@ class Cluster:
         """The answer, as soon as the cause is to be seen."""
 
         def look() -> Document | None:
-            answer = self.why(what, ns)
-            return answer if says in answer["sentence"] and answer.get("remedies") else None
+            answer = self.agreed(what, ns)
+            return answer if answer and says in answer["sentence"] and answer.get("remedies") else None
 
         try:
             return eventually(look, f"{what} says {says!r}", PATIENCE)
         except AssertionError as late:
-            raise AssertionError(f"{late}: {self.why(what, ns)}") from None
+            read = self.why(what, ns, "--config", str(self.config)) if self.config is not None else None
+            raise AssertionError(f"{late}: {self.why(what, ns)}; as it is read: {read}") from None
 
     def unblocks(self, what: str, ns: str, says: str, pods: list[str]) -> str:
         """Asks why, types the first proposal, and waits for the pods; returns the proposal."""

@@ -8,11 +8,13 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from podium.engine.scheduler import Scheduler
+from podium.kube.resources import PODS
+from podium.kube.transport import Request, Response, Transport
 from podium.web.feed import Feed
 from podium.web.server import Dashboard, Source
 from tests.engine.stage import Stage
@@ -83,6 +85,8 @@ PRIVATE = (
     "/api/stream",
     "/api/jobs/1",
     "/api/nodes/0",
+    "/api/why?what=pod/p1",
+    "/api/queue",
     "/no/such/page",
 )
 
@@ -269,3 +273,72 @@ async def test_who_falls_behind_is_given_everything_anew() -> None:
     position = feed.end
     feed.restart()
     assert feed.since(position) is None
+
+
+# --- questions of commands ---------------------------------------------------------------------------------------
+
+
+class Pods:
+    """A server that has the pods of a stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    async def request(self, request: Request) -> Response:
+        name = request.path.rpartition("/")[2]
+        pod = self._stage.scheduler.world.cache.get(PODS, "default", name)
+        if pod is None:
+            return Response(404, b'{"kind": "Status", "code": 404, "message": "there is none"}')
+        return Response(
+            200, json.dumps({"metadata": {"name": name, "uid": pod.uid, "namespace": "default"}}).encode()
+        )
+
+    async def close(self) -> None:
+        return
+
+
+@pytest.fixture
+async def answering() -> AsyncIterator[Served]:
+    made = Served()
+    made.stage.pod("large", cpu="1000")
+    made.stage.settle()
+    source = Source(lambda: made.scheduler, list, cast("Transport", Pods(made.stage)))
+    made.dashboard = Dashboard(source)
+    async with made.dashboard:
+        yield made
+
+
+async def test_a_command_is_answered_from_what_the_scheduler_knows(answering: Served) -> None:
+    cluster = answering.stage.scheduler.world.cluster
+    before = {id: (task.state, task.row) for id, task in cluster.tasks.items()}
+    bearer = {"Authorization": f"Bearer {answering.dashboard.access.token}"}
+    status, _, text = await answering.ask("/api/why?what=pod/large&namespace=default", **bearer)
+    assert status == 200, text
+    (answer,) = json.loads(text)
+    assert "cpu" in answer["sentence"]
+    assert answer["remedies"]
+    status, _, text = await answering.ask("/api/queue?namespace=default", **bearer)
+    assert {row["name"]: row["state"] for row in json.loads(text)["workloads"]} == {"p1": "R", "large": "PD"}
+    status, _, text = await answering.ask("/api/nodes", **bearer)
+    assert [row["name"] for row in json.loads(text)] == ["n1"]
+    assert {id: (task.state, task.row) for id, task in cluster.tasks.items()} == before
+    cluster.validate()
+
+
+async def test_questions_that_cannot_be_answered(answering: Served) -> None:
+    bearer = {"Authorization": f"Bearer {answering.dashboard.access.token}"}
+    status, _, text = await answering.ask("/api/why?what=pod/absent&namespace=default", **bearer)
+    assert (status, text.strip()) == (400, "there is no pod named absent in namespace default")
+    assert (await answering.ask("/api/why?what=pod/large", Authorization="Bearer wrong"))[0] == 401
+    answering.scheduler = None
+    assert (await answering.ask("/api/queue", **bearer))[0] == 503
+
+
+async def test_an_answer_that_fails_leaves_the_scheduler_alone(
+    answering: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.web.asking.list_nodes", lambda model: 1 / 0)
+    bearer = {"Authorization": f"Bearer {answering.dashboard.access.token}"}
+    status, _, text = await answering.ask("/api/nodes", **bearer)
+    assert (status, text.strip()) == (503, "the question was not answered")
+    assert (await answering.ask("/api/queue", **bearer))[0] == 200

@@ -21,6 +21,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 _LOOK_AGAIN = 2.0
 
 
+class Look(NamedTuple):
+    """Something to be looked at: the question to a scheduler and the form of its answer, and how else to find it.
+
+    A namespace of "" in the question is that of the flags.
+    """
+
+    kind: str
+    form: Any
+    query: dict[str, str]
+    read: Callable[[AsyncClient], Awaitable[Any]]
+
+
 class Asked(NamedTuple):
     """A cluster and a namespace as the flags name them."""
 
@@ -28,6 +40,35 @@ class Asked(NamedTuple):
     context: str | None
     namespace: str
     config: Path | None
+    dashboard: str = ""
+
+    def look(self, look: Look) -> Any:
+        """Asks the scheduler that runs, if one can be reached, and otherwise reads the cluster."""
+        from podium.cli.running_scheduler import address_beside, ask
+        from podium.errors import PodiumError, UsageError
+
+        kubeconfig = None if self.context else self.kubeconfig or _usual_kubeconfig()
+        address = self.dashboard or (address_beside(kubeconfig) if self.config is None else "")
+        if address:
+            query = look.query
+            if query.get("namespace") is not None:
+                query = query | {"namespace": query["namespace"] or self._namespace(kubeconfig)}
+            try:
+                return ask(address, look.kind, look.form, query)
+            except UsageError:
+                raise
+            except PodiumError:
+                if self.dashboard:
+                    raise
+        return self.ask(look.read, reading=True)
+
+    def _namespace(self, kubeconfig: Path | None) -> str:
+        """The one that is meant where none is said.  Most kubeconfigs name none, and reading YAML takes time."""
+        if self.namespace or kubeconfig is None or b"namespace" not in kubeconfig.read_bytes():
+            return self.namespace or "default"
+        from podium.kube.kubeconfig import resolve
+
+        return resolve(kubeconfig, self.context).namespace or "default"
 
     def ask(self, work: Callable[[AsyncClient], Awaitable[T]], *, reading: bool = False) -> T:
         """Does `work` with a client of the cluster; `reading` if that begins with a look at all of it.
@@ -77,6 +118,16 @@ def _client_class() -> type[AsyncClient]:
     return AsyncClient
 
 
+def _usual_kubeconfig() -> Path | None:
+    """The one file that is meant where no flag names one."""
+    import os
+
+    named = os.environ.get("KUBECONFIG", "")
+    if named:
+        return Path(named) if os.pathsep not in named else None
+    return own_cluster(None)
+
+
 def own_cluster(context: str | None) -> Path | None:
     """The kubeconfig of a cluster of `podium up` on this machine, where nothing else says which one is meant."""
     import os
@@ -110,14 +161,22 @@ config_option = click.option(
 )
 
 
+dashboard_option = click.option(
+    "--dashboard",
+    default="",
+    metavar="URL",
+    help="Ask the scheduler behind this dashboard (its address with the token) instead of reading the cluster.",
+)
+
+
 def of_a_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
     """The flags that say which cluster and namespace; the command gets them as its first argument."""
 
     @cluster_options
     @functools.wraps(function)
     def command(kubeconfig: Path | None, context: str | None, namespace: str, **given: Any) -> Any:
-        config = given.pop("config", None)
-        return function(Asked(kubeconfig, context, namespace, config), **given)
+        config, dashboard = given.pop("config", None), given.pop("dashboard", "")
+        return function(Asked(kubeconfig, context, namespace, config, dashboard), **given)
 
     return command
 
@@ -136,21 +195,15 @@ watch_option = click.option("-w", "--watch", is_flag=True, help="Show it again w
 all_namespaces_option = click.option("-A", "--all-namespaces", is_flag=True, help="In all namespaces.")
 
 
-def printed(asked: Asked, work: Callable[[AsyncClient], Awaitable[str]], *, watch: bool) -> None:
-    """Prints what `work` gives: once, or whenever it is another."""
-    if not watch:
-        click.echo(asked.ask(work, reading=True))
-        return
+def printed(asked: Asked, look: Look, show: Callable[[Any], str], *, watch: bool) -> None:
+    """Prints what is to be seen: once, or whenever it is another."""
+    last = show(asked.look(look))
+    click.echo(last)
+    while watch:
+        import time
 
-    async def repeat(client: AsyncClient) -> None:
-        import asyncio
-
-        last = ""
-        while True:
-            text = await work(client)
-            if text != last:
-                click.echo(("\n" if last else "") + text)
-            last = text
-            await asyncio.sleep(_LOOK_AGAIN)
-
-    asked.ask(repeat, reading=True)
+        time.sleep(_LOOK_AGAIN)
+        text = show(asked.look(look))
+        if text != last:
+            click.echo(f"\n{text}")
+        last = text

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli.options import WholeNumber, together
+from podium.cli.running_scheduler import ADDRESS
 
 if TYPE_CHECKING:
-    from podium.embedded.cluster import Settings
+    from podium.embedded.cluster import EmbeddedCluster, Settings
     from podium.embedded.data_directory import DataDirectory
+    from podium.kube.transport import Transport
     from podium.runtime.measuring import Stopwatch
     from podium.runtime.metrics import Metrics
     from podium.web.server import Dashboard, Source
@@ -24,7 +26,6 @@ log = logging.getLogger("podium.runtime.dashboard")
 
 DEFAULT_PORT = 8090
 SHORTEST_TOKEN = 16
-ADDRESS = "dashboard"  # the file with the address, which has the token in it
 _SERVED_SECONDS = 5.0
 
 up_options = together(
@@ -54,7 +55,7 @@ process_options = together(
 
 @asynccontextmanager
 async def beside_cluster(
-    settings: Settings, watch: Stopwatch, port: int | None, directory: DataDirectory
+    settings: Settings, watch: Stopwatch, port: int | None, cluster: EmbeddedCluster
 ) -> AsyncIterator[Dashboard]:
     """The dashboard of `podium up`.  Its address stands in the data directory while it is served."""
     from podium.engine.scheduler import Scheduler
@@ -66,7 +67,7 @@ async def beside_cluster(
         machines = (each.machine if isinstance(each, Restarting) else each for each in settings.machines)
         return next((each for each in machines if isinstance(each, Scheduler)), None)
 
-    source = Source(running, watch.plugins_of_last_turns)
+    source = Source(running, watch.plugins_of_last_turns, cluster.transport)
     async with AsyncExitStack() as stack:
         try:
             served = await stack.enter_async_context(Dashboard(source, DEFAULT_PORT if port is None else port))
@@ -74,7 +75,7 @@ async def beside_cluster(
             if port is not None:
                 raise
             served = await stack.enter_async_context(Dashboard(source))
-        file = directory.path / ADDRESS
+        file = cluster.directory.path / ADDRESS
         file.touch(mode=0o600)
         file.write_text(served.login_url + "\n")
         stack.callback(file.unlink, missing_ok=True)
@@ -93,7 +94,9 @@ def address_of(directory: DataDirectory) -> str:
 
 
 @asynccontextmanager
-async def beside_scheduler(address: str | None, token_file: Path | None, metrics: Metrics) -> AsyncIterator[None]:
+async def beside_scheduler(
+    address: str | None, token_file: Path | None, metrics: Metrics, transport: Transport
+) -> AsyncIterator[None]:
     """The dashboard of `podium scheduler` and `podium run`, if it is wanted."""
     if address is None:
         yield
@@ -106,7 +109,7 @@ async def beside_scheduler(address: str | None, token_file: Path | None, metrics
         # Its login has no TLS: what is to be seen from elsewhere goes through `kubectl port-forward` or ssh.
         log.warning("the dashboard is served on 127.0.0.1, not on %s", where.host)
     token = _token(token_file) if token_file is not None else ""
-    async with Dashboard(_source(metrics), where.port, token, flag="--dashboard-address") as served:
+    async with Dashboard(_source(metrics, transport), where.port, token, flag="--dashboard-address") as served:
         if token:
             log.info("dashboard: %s, the token is in %s", served.url, token_file)
         else:
@@ -114,7 +117,7 @@ async def beside_scheduler(address: str | None, token_file: Path | None, metrics
         yield
 
 
-def _source(metrics: Metrics) -> Source:
+def _source(metrics: Metrics, transport: Transport) -> Source:
     from podium.engine.scheduler import Scheduler
     from podium.runtime.scheduling import PART
     from podium.web.server import Source
@@ -122,7 +125,7 @@ def _source(metrics: Metrics) -> Source:
     def leading() -> Scheduler | None:
         return metrics.scheduler if metrics.leading().get(PART, True) else None
 
-    return Source(leading, metrics.watch.plugins_of_last_turns)
+    return Source(leading, metrics.watch.plugins_of_last_turns, transport)
 
 
 def _token(file: Path) -> str:

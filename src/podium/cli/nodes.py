@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.asking import Asked, config_option, of_a_cluster, output_option, printed, watch_option
+from podium.cli.asking import (
+    Asked,
+    Look,
+    config_option,
+    dashboard_option,
+    of_a_cluster,
+    output_option,
+    printed,
+    watch_option,
+)
 
 if TYPE_CHECKING:
     from podium.client import AsyncClient
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
 @output_option("wide", "json", "yaml", "name")
 @watch_option
 @config_option
+@dashboard_option
 def nodes(asked: Asked, output: str | None, watch: bool) -> None:
     """List nodes as sinfo does: grouped by state and GPUs; with -o wide each by itself.
 
@@ -25,8 +35,12 @@ def nodes(asked: Asked, output: str | None, watch: bool) -> None:
     """
     from podium.cli.printing import terminal_width
     from podium.cli.tables import nodes_answer
+    from podium.explain.answers import NodeRow
 
-    async def work(client: AsyncClient) -> str:
-        return nodes_answer(await client.nodes(), output, terminal_width())
+    async def read(client: AsyncClient) -> list[NodeRow]:
+        return await client.nodes()
 
-    printed(asked, work, watch=watch)
+    def show(found: list[NodeRow]) -> str:
+        return nodes_answer(found, output, terminal_width())
+
+    printed(asked, Look("nodes", list[NodeRow], {}, read), show, watch=watch)

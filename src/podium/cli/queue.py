@@ -8,8 +8,10 @@ import click
 
 from podium.cli.asking import (
     Asked,
+    Look,
     all_namespaces_option,
     config_option,
+    dashboard_option,
     of_a_cluster,
     output_option,
     printed,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 @output_option("wide", "json", "yaml", "name")
 @watch_option
 @config_option
+@dashboard_option
 def queue(
     asked: Asked, all_namespaces: bool, name: str, state: str | None, output: str | None, watch: bool
 ) -> None:
@@ -39,12 +42,15 @@ def queue(
 
     from podium.cli.printing import terminal_width
     from podium.cli.tables import queue_answer
+    from podium.explain.answers import QueueList
 
-    async def work(client: AsyncClient) -> str:
-        namespace = "" if all_namespaces else asked.namespace or client.namespace
-        found = await client.queue(namespace)
+    async def read(client: AsyncClient) -> QueueList:
+        return await client.queue("" if all_namespaces else asked.namespace or client.namespace)
+
+    def show(found: QueueList) -> str:
         return queue_answer(
             found, output, time.time(), terminal_width(), queue=name, state=state, with_namespace=all_namespaces
         )
 
-    printed(asked, work, watch=watch)
+    query: dict[str, str] = {} if all_namespaces else {"namespace": ""}
+    printed(asked, Look("queue", QueueList, query, read), show, watch=watch)

@@ -61,7 +61,7 @@ def run(dialect_names: str | None, **given: Any) -> None:
             namespace=election.namespace,
         )
         add_controllers(process, transport, dialects, metrics, lease=controlling.LEASE)
-        async with beside_scheduler(settings.dashboard_address, settings.dashboard_token_file, metrics):
+        async with beside_scheduler(settings.dashboard_address, settings.dashboard_token_file, metrics, transport):
             await process.run(stop, window)
 
     run_on_cluster(common, work)

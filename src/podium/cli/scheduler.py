@@ -69,7 +69,7 @@ def scheduler(once: bool, lease_name: str | None, **given: Any) -> None:
         if once:
             await part.run_once()
             return
-        async with beside_scheduler(settings.dashboard_address, settings.dashboard_token_file, metrics):
+        async with beside_scheduler(settings.dashboard_address, settings.dashboard_token_file, metrics, transport):
             await process.run(stop, window)
 
     run_on_cluster(common, work)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from podium.cli.printing import age, columns, count, encoded, node_list
-from podium.explain.answers import QueueStanding
-from podium.explain.listing import NodeRow, QueueList, WorkloadRow
+from podium.explain.answers import NodeRow, QueueList, QueueStanding, WorkloadRow
 
 
 def queue_answer(

@@ -166,9 +166,7 @@ def up(
             if merge_kubeconfig:
                 _merge(cluster.kubeconfig)
             if watch is not None:
-                served = await stack.enter_async_context(
-                    beside_cluster(settings, watch, dashboard_port, cluster.directory)
-                )
+                served = await stack.enter_async_context(beside_cluster(settings, watch, dashboard_port, cluster))
                 click.echo(f"dashboard: {served.login_url}")
             click.echo("Ctrl-C stops it")
             following = asyncio.create_task(follow_configuration(configuration, settings, cluster))

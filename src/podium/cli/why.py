@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.asking import Asked, config_option, of_a_cluster, output_option
+from podium.cli.asking import Asked, Look, config_option, dashboard_option, of_a_cluster, output_option
 
 if TYPE_CHECKING:
     from podium.client import AsyncClient
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 @of_a_cluster
 @output_option("json", "yaml", "name")
 @config_option
+@dashboard_option
 @click.option("--no-remedies", is_flag=True, help="Do not look for what would help.")
 def why(asked: Asked, what: str, output: str | None, no_remedies: bool) -> None:
     """Say why a pod, a job, a group, a queue or a pool waits.
 
-    The cluster is read and never written to; no scheduler has to run.  What would help is found by trying it on a
-    copy of the cluster's model: each proposal is the smallest of its kind that works.  KIND is a kind, a plural or
-    a short name, with or without its group, as in job.batch/train.
+    The scheduler of `podium up` is asked.  Any other cluster is read, never written to, and no scheduler has to
+    run there.  What would help is found by trying it on a copy of the cluster's model: each proposal is the
+    smallest of its kind that works.  KIND is a kind, a plural or a short name, with or without its group, as in
+    job.batch/train.
     """
     import time
 
@@ -34,7 +36,8 @@ def why(asked: Asked, what: str, output: str | None, no_remedies: bool) -> None:
     async def work(client: AsyncClient) -> list[Explanation]:
         return await client.why_all(what, search=not no_remedies)
 
-    answers = asked.ask(work, reading=True)
+    query = {"what": what, "namespace": "", "search": "no" if no_remedies else "yes"}
+    answers = asked.look(Look("why", list[Explanation], query, work))
     if output in ("json", "yaml"):
         click.echo(encoded(answers if len(answers) > 1 else answers[0], output))
     elif output == "name":

@@ -18,8 +18,8 @@ from podium.core.profiles.profile import Profile
 from podium.dialects import speaking
 from podium.dialects.dialect import Progress, State
 from podium.errors import ApiError, UsageError
-from podium.explain.answers import Explanation
-from podium.explain.listing import NodeRow, QueueList, list_nodes, list_workloads
+from podium.explain.answers import Explanation, NodeRow, QueueList
+from podium.explain.listing import list_nodes, list_workloads
 from podium.explain.model import Model
 from podium.explain.queues import explain_queue
 from podium.explain.targets import Target, target_of
@@ -96,7 +96,7 @@ class AsyncClient:
         found = await self._find(what, namespace)
         also = {kind for reference, _ in found for kind in BETWEEN.get(reference.resource, ())}
         model = await self.model(*also)
-        return [_answer(model, reference, document, search) for reference, document in found]
+        return [answer(model, reference, document, search=search) for reference, document in found]
 
     async def queue(self, namespace: str = "") -> QueueList:
         """Who runs and who waits: in one namespace, or everywhere."""
@@ -274,7 +274,8 @@ class AsyncClient:
         return found[0]
 
 
-def _answer(model: Model, reference: Reference, document: Document, search: bool) -> Explanation:
+def answer(model: Model, reference: Reference, document: Document, *, search: bool) -> Explanation:
+    """Why one object waits."""
     if reference.resource in model.world.queues:
         return explain_queue(model, reference.resource, document)
     target: Target = target_of(model, reference.resource, document)

@@ -55,7 +55,7 @@ async def read_model(
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return Model(dict(zip(resources, answers, strict=True)), dialects, served, time.time())
+        return Model.listed(dict(zip(resources, answers, strict=True)), dialects, served, time.time())
     finally:
         if collecting:
             gc.enable()

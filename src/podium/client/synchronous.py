@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from podium.client.asynchronous import Anything, AsyncClient
 from podium.client.references import Reference
 from podium.dialects.dialect import Progress
-from podium.explain.answers import Explanation
-from podium.explain.listing import NodeRow, QueueList
+from podium.explain.answers import Explanation, NodeRow, QueueList
 from podium.kube.changes import Document
 
 T = TypeVar("T")

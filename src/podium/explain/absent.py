@@ -7,7 +7,8 @@ from typing import Any
 
 from podium.amounts import shown
 from podium.dialects.kubernetes.quantities import read_amounts
-from podium.explain.model import Document, Model
+from podium.explain.documents import Document
+from podium.explain.model import Model
 
 
 def absent_pods(model: Model, document: Document, pods: int) -> str:

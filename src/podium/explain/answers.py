@@ -107,3 +107,48 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
     queue: QueueStanding | None = None
     position: Position | None = None
     remedies: tuple[RemedyView, ...] = ()
+
+
+class WorkloadRow(msgspec.Struct, frozen=True, rename="camel"):
+    """One workload: a job, a group, or a pod by itself."""
+
+    namespace: str
+    kind: str
+    name: str
+    queue: str
+    state: str  # R: it runs; PD: it waits
+    placed: int
+    pods: int
+    gpus: float
+    requests: dict[str, str]
+    since: float  # it has run, or waited, since then
+    priority: int = 0
+    position: int | None = None
+    nodes: tuple[str, ...] = ()
+    reason: str = ""
+    why: str = ""
+    message: str = ""  # the whole sentence
+
+
+class NodeRow(msgspec.Struct, frozen=True, rename="camel"):
+    """One node.  States as sinfo has them: idle, mix, alloc, drain for a closed one, down for one not ready."""
+
+    name: str
+    state: str
+    gpus: float
+    gpus_used: float
+    model: str
+    cpu: str
+    cpu_used: str
+    memory: str
+    memory_used: str
+    pods: int
+    queue: str = ""
+    taints: tuple[str, ...] = ()
+
+
+class QueueList(msgspec.Struct, frozen=True, rename="camel"):
+    """Everything that `podium queue` shows."""
+
+    workloads: tuple[WorkloadRow, ...]
+    queues: tuple[QueueStanding, ...]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
-
 from podium.amounts import shown
 from podium.core.framework.shares import called
 from podium.core.model.decisions import Decision, Refuse
 from podium.core.model.model import FINISHED, HOLDING, Gang, State, Task
-from podium.explain.answers import QueueStanding
+from podium.explain.answers import NodeRow, QueueList, QueueStanding, WorkloadRow
 from podium.explain.model import Model
 from podium.explain.standings import Standings, waits
 from podium.kube.resources import PODS
@@ -18,51 +16,6 @@ from podium.numbers import WHOLE, HalfBound, Incomplete, Places
 from podium.reasons import Refusal
 
 _SHARES = "gpu-milli"  # resources that are thousandths of a GPU
-
-
-class WorkloadRow(msgspec.Struct, frozen=True, rename="camel"):
-    """One workload: a job, a group, or a pod by itself."""
-
-    namespace: str
-    kind: str
-    name: str
-    queue: str
-    state: str  # R: it runs; PD: it waits
-    placed: int
-    pods: int
-    gpus: float
-    requests: dict[str, str]
-    since: float  # it has run, or waited, since then
-    priority: int = 0
-    position: int | None = None
-    nodes: tuple[str, ...] = ()
-    reason: str = ""
-    why: str = ""
-    message: str = ""  # the whole sentence
-
-
-class NodeRow(msgspec.Struct, frozen=True, rename="camel"):
-    """One node.  States as sinfo has them: idle, mix, alloc, drain for a closed one, down for one not ready."""
-
-    name: str
-    state: str
-    gpus: float
-    gpus_used: float
-    model: str
-    cpu: str
-    cpu_used: str
-    memory: str
-    memory_used: str
-    pods: int
-    queue: str = ""
-    taints: tuple[str, ...] = ()
-
-
-class QueueList(msgspec.Struct, frozen=True, rename="camel"):
-    """Everything that `podium queue` shows."""
-
-    workloads: tuple[WorkloadRow, ...]
-    queues: tuple[QueueStanding, ...]
 
 
 # --- workloads ---------------------------------------------------------------------------------------------------

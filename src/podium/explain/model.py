@@ -1,8 +1,9 @@
 """A copy of a cluster that can be asked what a scheduler would do, and what it would do if something were other.
 
-The copy is made from the objects of the API, as a scheduler reads them, so it needs no scheduler to be there.  A
-question runs turns of one profile on the model and takes everything back that they decided.  A change is a write
-to the API (`kube.changes`): the model sees the object as it would be after it, and the old one when it is undone.
+The copy is made from the objects of the API, as a scheduler reads them, so it needs no scheduler to be there; or
+it is what a scheduler knows, in a copy of its process.  A question runs turns of one profile on the model and
+takes everything back that they decided.  A change is a write to the API (`kube.changes`): the model sees the
+object as it would be after it, and the old one when it is undone.
 """
 
 from __future__ import annotations
@@ -20,13 +21,11 @@ from podium.core.model.model import Phase, QuotaGate, Size, State, Task
 from podium.core.profiles.profile import Profile
 from podium.dialects.dialect import Dialect
 from podium.engine.world import World
-from podium.kube.cache import Key
+from podium.explain.documents import Document, Documents, Known, Listed, Objects
 from podium.kube.changes import Change, Create, Delete, Patch
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, struct_of
 
-Document = dict[str, Any]
-Objects = Mapping[Resource, Sequence[bytes | msgspec.Raw]]  # as a server answered: each object encoded
 T = TypeVar("T")
 
 # Decisions by which tasks stand otherwise.
@@ -40,26 +39,38 @@ _VERSIONS = 10**18
 class Model:
     """The cluster as it was read."""
 
-    def __init__(
-        self, objects: Objects, dialects: Sequence[Dialect], profiles: Mapping[str, Profile], now: float
-    ) -> None:
+    def __init__(self, world: World, documents: Documents, profiles: Mapping[str, Profile], now: float) -> None:
+        """Of a world that has taken everything in."""
         self.now = now
         self.profiles = profiles
-        self.world = World(dialects)
-        self.world.serve(profiles)
-        self.cluster = self.world.cluster
-        self._objects = objects
-        self._index: dict[Resource, dict[Key, int]] = {}
+        self.world = world
+        self.cluster = world.cluster
+        self._documents = documents
         self._version = _VERSIONS
         self.trials = 0
+        self._resting = {id: _Place.of(task) for id, task in self.cluster.tasks.items()}
+
+    @classmethod
+    def listed(
+        cls, objects: Objects, dialects: Sequence[Dialect], profiles: Mapping[str, Profile], now: float
+    ) -> Model:
+        """From everything that a server has."""
+        world = World(dialects)
+        world.serve(profiles)
         # Pods last: what they are read with is there by then.
         for resource in sorted(objects, key=lambda each: each == PODS):
-            if resource in self.world.resources:
-                decoder = msgspec.json.Decoder(self._view(resource))
+            if resource in world.resources:
+                decoder = msgspec.json.Decoder(world.views.get(resource) or struct_of(resource))
                 for encoded in objects[resource]:
-                    self.world.observe(resource, decoder.decode(encoded))
-        self.world.settle()
-        self._resting = {id: _Place.of(task) for id, task in self.cluster.tasks.items()}
+                    world.observe(resource, decoder.decode(encoded))
+        world.settle()
+        return cls(world, Listed(objects), profiles, now)
+
+    @classmethod
+    def known(cls, world: World, profiles: Mapping[str, Profile], now: float, also: Objects) -> Model:
+        """From what a scheduler knows.  Its world is changed and put back: it has to be a copy."""
+        world.settle()
+        return cls(world, Known(world, also), profiles, now)
 
     def _view(self, resource: Resource) -> type[Object]:
         return self.world.views.get(resource) or struct_of(resource)
@@ -68,24 +79,16 @@ class Model:
 
     def all(self, resource: Resource) -> list[Document]:
         """Whole objects of a kind that was read."""
-        return [msgspec.json.decode(each) for each in self._objects.get(resource, ())]
+        return self._documents.all(resource)
 
     def document(self, resource: Resource, namespace: str, name: str) -> Document | None:
-        """One whole object."""
-        if resource not in self._index:
-            keys = ((each.metadata.namespace, each.metadata.name) for each in self._heads(resource))
-            self._index[resource] = {key: number for number, key in enumerate(keys)}
-        number = self._index[resource].get((namespace, name))
-        return None if number is None else msgspec.json.decode(self._objects[resource][number])
-
-    def _heads(self, resource: Resource) -> Iterator[Object]:
-        decoder = msgspec.json.Decoder(Object)
-        return (decoder.decode(each) for each in self._objects.get(resource, ()))
+        """One whole object, as it was read."""
+        return self._documents.find(resource, namespace, name)
 
     @property
     def resources(self) -> Iterable[Resource]:
         """The kinds that were read."""
-        return self._objects
+        return self._documents.resources
 
     # --- questions ---------------------------------------------------------------------------------------------
 
@@ -111,7 +114,8 @@ class Model:
         """
         self.trials += 1
         first: list[Decision] | None = None
-        active = list(self.cluster.gangs.values() if self.trials == 1 else self.cluster.accounts.active.values())
+        looked_at = self.cluster.gangs if self.trials == 1 else self.cluster.accounts.active
+        active = [gang for gang in looked_at.values() if gang.id not in left_alone]
         concerned = {id for gang in active for id in gang.tasks}
         gangs = {gang.id: (gang.phase, gang.size) for gang in active}
         try:

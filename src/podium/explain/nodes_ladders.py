@@ -12,7 +12,8 @@ from podium.core.model.labels import Taint, all_hold, tolerates
 from podium.core.model.model import HOLDING, Task
 from podium.core.model.resources import PODS as POD_COLUMN
 from podium.dialects.kubernetes.quantities import format_amount, read_amounts
-from podium.explain.model import Document, Model
+from podium.explain.documents import Document
+from podium.explain.model import Model
 from podium.explain.proposals import (
     Ladder,
     Proposal,

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from podium.explain.model import Document, Model
+from podium.explain.documents import Document
+from podium.explain.model import Model
 from podium.kube.changes import Change, Create, Delete, Patch
 from podium.kube.resources import NODES, Resource
 

@@ -13,7 +13,8 @@ from podium.core.model import quorum
 from podium.core.model.model import Gang, Queue, Task
 from podium.dialects.dialect import GangWish, QueueKind, Rewrite
 from podium.dialects.kubernetes.quantities import format_amount, read_amounts
-from podium.explain.model import Document, Model
+from podium.explain.documents import Document
+from podium.explain.model import Model
 from podium.explain.proposals import Ladder, Proposal, choosing, command_of, counted, listed
 from podium.kube.changes import Create, Patch
 from podium.kube.resources import PODDISRUPTIONBUDGETS, PODS, RESOURCEQUOTAS, Resource

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from podium.core.model.model import Gang
 from podium.explain.answers import Amounts, Explanation, QueueStanding
+from podium.explain.documents import Document
 from podium.explain.listing import brief, refusals
-from podium.explain.model import Document, Model
+from podium.explain.model import Model
 from podium.explain.proposals import counted
 from podium.explain.standings import Standings, waits
 from podium.explain.why import gang_view

@@ -8,7 +8,8 @@ import msgspec
 
 from podium.core.model.model import Gang, State, Task
 from podium.explain.absent import absent_pods
-from podium.explain.model import Document, Model
+from podium.explain.documents import Document
+from podium.explain.model import Model
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Pod
 

@@ -65,6 +65,11 @@ class Access:
     def knows(self, session: str) -> bool:
         return session in self._sessions
 
+    def shown(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request carries the token itself, as commands do."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self.token.encode())
+
     def close(self, session: str) -> None:
         self._sessions.pop(session, None)
 

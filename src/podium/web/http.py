@@ -13,8 +13,9 @@ LONGEST_BODY = 8 * 1024
 IDLE_SECONDS = 60.0
 
 _WORDS = {
-    200: "OK", 303: "See Other", 304: "Not Modified", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
-    405: "Method Not Allowed", 413: "Content Too Large", 421: "Misdirected Request", 503: "Service Unavailable",
+    200: "OK", 303: "See Other", 304: "Not Modified", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
+    404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
+    421: "Misdirected Request", 503: "Service Unavailable",
 }  # fmt: skip
 
 # Nothing from elsewhere, nothing inside of a page of somebody else, no script but our own files.

@@ -17,9 +17,12 @@ import msgspec
 
 from podium.core.framework.plugin import Plugin
 from podium.engine.scheduler import Scheduler
+from podium.errors import PodiumError, UsageError
+from podium.kube.transport import Transport
 from podium.runtime.listener import LOOPBACK, Address, Listener
 from podium.web import details, files
 from podium.web.access import Access, cookie
+from podium.web.asking import Asking, Question
 from podium.web.feed import Feed, frame
 from podium.web.history import History
 from podium.web.http import LONGEST_HEAD, Answer, Request, read, sentence, to
@@ -35,6 +38,7 @@ FIRST_SHARE = 0.6  # the same for the first look at everything, about a second o
 SNAPSHOT_SHARE = 0.2  # the same for a page that has just been opened
 _LONGEST_PAUSE = 0.5
 _HEARTBEAT = 15.0
+QUESTIONS = {"/api/why": "why", "/api/queue": "queue", "/api/nodes": "nodes"}
 _LISTENERS = 32
 _WRONG_TOKEN_SECONDS = 0.5
 
@@ -44,6 +48,7 @@ class Source(msgspec.Struct, frozen=True):
 
     scheduler: Callable[[], Scheduler | None]
     plugins: Callable[[], Iterable[Plugin]]
+    transport: Transport | None = None  # to the cluster: for questions that name an object
 
 
 class Dashboard:
@@ -54,6 +59,7 @@ class Dashboard:
         self.feed = Feed()
         self.url = ""
         self._source = source
+        self._asking = Asking(source.transport) if source.transport is not None else None
         self._files = files.load()
         self._history = History()
         self._view: View | None = None
@@ -135,7 +141,7 @@ class Dashboard:
         refused = self.access.refuses(request.headers)
         if refused is not None:
             return sentence(refused.status, refused.why)
-        if self.access.knows(cookie(request.headers, self._cookie)):
+        if self.access.knows(cookie(request.headers, self._cookie)) or self.access.shown(request.headers):
             return None
         if request.path.startswith("/api/"):
             return sentence(401, "log in first: open / with a browser")
@@ -167,7 +173,24 @@ class Dashboard:
             return self._file("index.html", request)
         if request.path.startswith("/static/"):
             return self._file(name, request)
+        if request.path in QUESTIONS:
+            return await self._asked(request)
         return self._document(request)
+
+    async def _asked(self, request: Request) -> Answer:
+        """What commands want to know: see `asking.py`."""
+        scheduler = self._source.scheduler()
+        if scheduler is None or self._asking is None:
+            return sentence(503, "no scheduler works in this process now")
+        search = request.value("search") != "no"
+        question = Question(QUESTIONS[request.path], request.value("what"), request.value("namespace"), search)
+        try:
+            body = await self._asking.answer(scheduler, question)
+        except UsageError as error:
+            return sentence(400, str(error))
+        except PodiumError as error:
+            return sentence(503, str(error))
+        return Answer(200, "application/json", body, headers=("Cache-Control: no-store",))
 
     async def _log_in(self, request: Request) -> Answer:
         token = request.value("token") if request.method == "GET" else request.form.get("token", [""])[0]
