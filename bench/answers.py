@@ -1,11 +1,15 @@
 """How long `podium why` and `podium queue` take on a large cluster.  `python -m bench.answers`
 
 1,000 nodes and 10,000 pods on a real API server: 8,000 have their nodes, and 2,000 wait in gangs that do not fit.
-Each command is run as a user runs it, in a process of its own, several times: the median counts.
+Each command is run as a user runs it, in a process of its own, several times: the median counts.  First the
+cluster is read; then `podium run` serves it, and its scheduler is asked.
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
+import secrets
 import statistics
 import subprocess
 import sys
@@ -38,6 +42,7 @@ from podium.kube.transport import Transport
 NODES, RUNNING, GANGS, MEMBERS = 1000, 8000, 250, 8
 TIMES = 7
 COMMANDS = (("why", "podgroup/gang-00100"), ("queue",), ("nodes",))
+_STARTED_SECONDS = 60.0
 _PROGRAM = Path(sys.executable).with_name("podium")
 
 
@@ -48,15 +53,44 @@ async def measure(directory: Path) -> Report:
         await create_nodes(transport, NODES)
         await _fill(transport)
         await transport.close()
-        figures = []
-        for command in COMMANDS:
-            seconds = [_timed(server.kubeconfig, *command) for _ in range(TIMES)]
-            target = 1.0 if command[0] != "nodes" else None
-            figures.append(
-                Figure(f"podium {command[0]}, median", statistics.median(seconds), "s", target, at_least=False)
-            )
-            figures.append(Figure(f"podium {command[0]}, slowest", max(seconds), "s"))
+        server.settle()
+        figures = [*_figures("the cluster is read", server.kubeconfig)]
+        with _scheduler(server.kubeconfig, directory) as dashboard:
+            asked = "the scheduler is asked"
+            figures += _figures(asked, server.kubeconfig, "--dashboard", dashboard, target=1.0)
     return Report("answers", f"{NODES} nodes, {RUNNING + GANGS * MEMBERS} pods", figures)
+
+
+def _figures(how: str, kubeconfig: Path, *flags: str, target: float | None = None) -> Iterator[Figure]:
+    for command in COMMANDS:
+        seconds = [_timed(kubeconfig, *command, *flags) for _ in range(TIMES)]
+        what = f"podium {command[0]}, {how}"
+        yield Figure(f"{what}: median", statistics.median(seconds), "s", target, at_least=False)
+        yield Figure(f"{what}: slowest", max(seconds), "s")
+
+
+@contextlib.contextmanager
+def _scheduler(kubeconfig: Path, directory: Path) -> Iterator[str]:
+    """`podium run` on the cluster; the address of its dashboard, as soon as it can be asked."""
+    token, log = directory / "token", directory / "run.log"
+    token.write_text(secrets.token_urlsafe(32))
+    words = ["run", "--kubeconfig", str(kubeconfig), "--listen-address", ":0", "--dashboard-address", ":0"]
+    with log.open("wb") as out:
+        process = subprocess.Popen([_PROGRAM, *words, "--dashboard-token-file", token], stdout=out, stderr=out)
+    try:
+        deadline = time.monotonic() + _STARTED_SECONDS
+        while time.monotonic() < deadline:
+            found = re.search(r"dashboard: (http://\S+?),", log.read_text())
+            address = f"{found[1]}/login?token={token.read_text()}" if found else ""
+            words = ["why", "podgroup/gang-00000", "--kubeconfig", str(kubeconfig), "--dashboard", address]
+            if address and b"waits" in subprocess.run([_PROGRAM, *words], capture_output=True, check=False).stdout:
+                yield address
+                return
+            time.sleep(0.5)
+        raise RuntimeError(f"podium run does not answer: {log.read_text()[-2000:]}")
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 def _timed(kubeconfig: Path, *words: str) -> float:
