@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol
@@ -31,6 +30,9 @@ class Documents(Protocol):
     def find(self, resource: Resource, namespace: str, name: str) -> Document | None:
         """One of them."""
 
+    def keep(self, resource: Resource, namespace: str, name: str) -> None:
+        """It is about to be changed on trial: `find` goes on to give it as it was."""
+
 
 class Listed:
     """Objects as a server listed them."""
@@ -53,21 +55,22 @@ class Listed:
         number = self._index[resource].get((namespace, name))
         return None if number is None else msgspec.json.decode(self._objects[resource][number])
 
+    def keep(self, resource: Resource, namespace: str, name: str) -> None:
+        return  # nothing that is tried changes what was listed
+
     def _heads(self, resource: Resource) -> Iterator[Object]:
         decoder = msgspec.json.Decoder(Object)
         return (decoder.decode(each) for each in self._objects.get(resource, ()))
 
 
 class Known:
-    """What a scheduler knows of objects: the fields that podium reads.  `also` are kinds that it does not look at.
-
-    An object is kept as it is when it is first asked for.  Whoever changes one asks before.
-    """
+    """What a scheduler knows of objects: the fields that podium reads."""
 
     def __init__(self, world: World, also: Objects) -> None:
+        """`also` are objects of kinds that it does not look at."""
         self._world = world
         self._also = Listed(also)
-        self._found: dict[tuple[Resource, str, str], Document | None] = {}
+        self._kept: dict[tuple[Resource, str, str], Object | None] = {}  # how they were before anything was tried
 
     @property
     def resources(self) -> Iterable[Resource]:
@@ -80,10 +83,11 @@ class Known:
 
     def find(self, resource: Resource, namespace: str, name: str) -> Document | None:
         place = resource, namespace, name
-        if place not in self._found:
-            obj = self._world.cache.get(*place)
-            self._found[place] = self._also.find(*place) if obj is None else written(obj)
-        return copy.deepcopy(self._found[place])
+        obj = self._kept[place] if place in self._kept else self._world.cache.get(*place)
+        return self._also.find(*place) if obj is None else written(obj)
+
+    def keep(self, resource: Resource, namespace: str, name: str) -> None:
+        self._kept.setdefault((resource, namespace, name), self._world.cache.get(resource, namespace, name))
 
 
 def written(view: Object) -> Document:

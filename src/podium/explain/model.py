@@ -26,6 +26,7 @@ from podium.kube.changes import Change, Create, Delete, Patch
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object, struct_of
 
+Place = tuple[Resource, str, str]  # kind, namespace and name
 T = TypeVar("T")
 
 # Decisions by which tasks stand otherwise.
@@ -71,9 +72,6 @@ class Model:
         """From what a scheduler knows.  Its world is changed and put back: it has to be a copy."""
         world.settle()
         return cls(world, Known(world, also), profiles, now)
-
-    def _view(self, resource: Resource) -> type[Object]:
-        return self.world.views.get(resource) or struct_of(resource)
 
     # --- objects -----------------------------------------------------------------------------------------------
 
@@ -163,22 +161,28 @@ class Model:
     @contextmanager
     def changed(self, changes: Iterable[Change]) -> Iterator[None]:
         """The model as it is after some writes, until the end of the block."""
-        touched: dict[tuple[Resource, str, str], Document | None] = {}
+        touched: dict[Place, Document | None] = {}
         for change in changes:
             place = _place(change)
-            before = touched[place] if place in touched else self.document(*place)
-            touched[place] = _after(change, before)
+            if place[0] not in self.world.resources:
+                continue  # its controller's writes are among the changes
+            self._documents.keep(*place)
+            if isinstance(change, Patch):
+                touched[place] = _after(change, touched[place] if place in touched else self.document(*place))
+            else:
+                touched[place] = _after(change, None)
+        were = {place: self.world.cache.get(*place) for place in touched}
         try:
             for place, document in touched.items():
-                self._show(place, document)
+                self._show(place, self._read(place, document) if document is not None else None)
             self._settle(touched)
             yield
         finally:
-            for place in touched:
-                self._show(place, self.document(*place))
+            for place, obj in were.items():
+                self._show(place, obj)
             self._settle(touched)
 
-    def _settle(self, touched: Iterable[tuple[Resource, str, str]]) -> None:
+    def _settle(self, touched: Iterable[Place]) -> None:
         """Notes how the tasks of changed pods stand, and those on nodes that came or went."""
         self.world.settle()
         for resource, namespace, name in touched:
@@ -188,24 +192,27 @@ class Model:
                 if task is not None:
                     self._resting[task.id] = _Place.of(task)
 
-    def _show(self, place: tuple[Resource, str, str], document: Document | None) -> None:
+    def _read(self, place: Place, document: Document) -> Object:
         resource, namespace, name = place
-        if resource not in self.world.resources:
-            return
-        known = self.world.cache.get(resource, namespace, name)
-        if document is None:
+        metadata = {**document["metadata"]}
+        metadata.setdefault("uid", f"trial-{resource.kind}-{namespace}-{name}")
+        view = self.world.views.get(resource) or struct_of(resource)
+        return msgspec.json.decode(msgspec.json.encode({**document, "metadata": metadata}), type=view)
+
+    def _show(self, place: Place, obj: Object | None) -> None:
+        """Lets the model see an object in a new version, or that there is none."""
+        resource = place[0]
+        if obj is None:
+            known = self.world.cache.get(*place)
             if known is not None:
                 self.world.forget(resource, known)
             return
         self._version += 1
-        metadata = {**document["metadata"], "resourceVersion": str(self._version)}
-        metadata.setdefault("uid", f"trial-{resource.kind}-{namespace}-{name}")
-        view = self._view(resource)
-        obj = msgspec.json.decode(msgspec.json.encode({**document, "metadata": metadata}), type=view)
-        self.world.observe(resource, obj)
+        metadata = msgspec.structs.replace(obj.metadata, resource_version=str(self._version))
+        self.world.observe(resource, msgspec.structs.replace(obj, metadata=metadata))
 
 
-def _place(change: Change) -> tuple[Resource, str, str]:
+def _place(change: Change) -> Place:
     name = change.document["metadata"]["name"] if isinstance(change, Create) else change.name
     return change.resource, change.namespace, name
 
