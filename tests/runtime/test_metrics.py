@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from podium.dialects import DIALECTS
 from podium.engine.counters import Histogram
 from podium.runtime.metrics import Metrics
+from podium.runtime.prometheus import MOST_SERIES, bounded, gauge
 from podium.runtime.reloading import Configuration
 from podium.runtime.scheduling import SchedulerPart
 from tests.runtime.cluster import PODGROUPS, QUEUES, Cluster, until
@@ -96,12 +97,13 @@ async def test_the_page_lists_every_metric_and_no_other(samples: Samples) -> Non
     reported = {
         re.sub(r"_(bucket|count|sum)$", "", name) if name in histograms(samples) else name for name in samples
     }
-    # Families without a sample now: nothing is refused, nothing counts scalars.
+    # Families without a sample now: nothing is refused or left out, nothing counts scalars.
     silent = {name for name in documented if name.endswith("_scalar_resources")} | {
         "podium_config_refused_info",
         "podium_leading",
         "podium_bind_failures_total",
         "podium_foreign_binds_total",
+        "podium_series_left_out",
         "scheduler_pool_queue_pods",
     }
     assert reported - documented == set()
@@ -117,3 +119,13 @@ def test_counting_costs_next_to_nothing() -> None:
     histogram = Histogram()
     seconds = min(timeit.repeat(lambda: histogram.observe(1.5), number=10_000, repeat=5)) / 10_000
     assert seconds < 3e-6
+
+
+def test_a_metric_has_so_many_series_and_no_more() -> None:
+    """Anybody may make jobs, and some metrics are by job."""
+    few = gauge("few", "x", ("job",), [((f"job-{number}",), 1.0) for number in range(MOST_SERIES)])
+    many = gauge("many", "x", ("job",), [((f"job-{number}",), 1.0) for number in range(MOST_SERIES + 7)])
+    shown = {family.name: family.samples for family in bounded([few, many])}
+    assert len(shown["few"]) == len(shown["many"]) == MOST_SERIES
+    (left_out,) = shown["podium_series_left_out"]
+    assert (left_out.labels, left_out.value) == ({"metric": "many"}, 7)

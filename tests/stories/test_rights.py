@@ -24,6 +24,8 @@ from podium.dialects.volcano.job.names import DIGEST
 from podium.dialects.volcano.podgroup_controller import OWNERS
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
+from podium.kube.resources import LEASES
+from podium.kube.rights import Need
 from podium.runtime.metrics_access import ReviewedAccess
 from tests.chart import MANIFESTS, NAMESPACE, documents, rendered
 from tests.cli.running import PODIUM
@@ -329,6 +331,9 @@ def test_all_that_is_done_is_allowed_and_all_that_is_allowed_is_done(server: Ser
     server.kubectl("delete", "pod", "counted-t-0", "--grace-period=0", "--force")
     with podium_run(server, directory, lease):
         after_a_restart(server)
+        with podium_run(server, directory, lease):
+            watching = Need(LEASES.group, LEASES.plural, "watch")
+            eventually(lambda: watching in accounts.used(log), "a second replica stands by and watches the leases")
     asyncio.run(somebody_scrapes(server))
     assert not accounts.forbidden(log)
     unused = accounts.granted(documents(MANIFESTS.read_text())) - accounts.used(log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import time
 from collections import Counter
@@ -11,21 +12,24 @@ import msgspec
 
 from podium import __version__
 from podium.dialects import built_in_profiles, speaking
+from podium.dialects.dialect import rights_of
+from podium.engine.rights import base_rights
 from podium.errors import ApiError, PodiumError
 from podium.kube.client import Client
 from podium.kube.resources import (
     CUSTOMRESOURCEDEFINITIONS,
-    EVENTS,
     LEASES,
     NODES,
     PODS,
     Resource,
 )
+from podium.kube.rights import Need, needs_of
 from podium.kube.times import parse_time
 from podium.kube.transport import Request
 
 _OLDEST = (1, 28)  # that the definitions' rules are known to work with
 _FRESH_SECONDS = 60.0
+_NAMED = 6  # rights that are missing, in one sentence
 _REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False)
 _OWN = ("podium-scheduler", "podium-controllers")
 _EMBEDDED = "+podium"
@@ -104,52 +108,47 @@ async def _definitions(client: Client) -> list[Finding]:
 
 
 async def _rights(client: Client) -> list[Finding]:
-    """Whether this user may do what podium does."""
-    wanted: list[tuple[str, Resource, str]] = [
-        ("list", NODES, ""),
-        ("watch", PODS, ""),
-        ("create", PODS, "binding"),
-        ("patch", PODS, "status"),
-        ("delete", PODS, ""),
-        ("create", EVENTS, ""),
-        ("update", LEASES, ""),
-    ]
-    for dialect in speaking():
-        wanted += [("patch", kind.resource, "status") for kind in dialect.groups]
-        wanted += [("list", kind.resource, "") for kind in dialect.queues]
-    refused = []
-    for verb, resource, subresource in wanted:
-        attributes = {
-            "verb": verb,
-            "group": resource.group,
-            "resource": resource.plural,
-            "subresource": subresource,
-        }
-        review = {
-            "apiVersion": _REVIEWS.api_version,
-            "kind": _REVIEWS.kind,
-            "spec": {"resourceAttributes": attributes},
-        }
-        try:
-            answer = await client.create(_REVIEWS, "", review)
-        except ApiError as error:
-            if error.code == 404:
-                return [
-                    Finding("rights", Level.GOOD, "the server knows no rules: who has its token may do everything")
-                ]
+    """Whether this user may do what podium's parts declare that they do."""
+    declared = [*base_rights(), *(right for dialect in speaking() for right in rights_of(dialect))]
+    wanted = sorted(needs_of(declared))
+    answers = await asyncio.gather(*(_allowed(client, need) for need in wanted), return_exceptions=True)
+    for error in answers:
+        if isinstance(error, ApiError) and error.code == 404:
+            sentence = "the server knows no rules: who has its token may do everything"
+            return [Finding("rights", Level.GOOD, sentence)]
+        if isinstance(error, PodiumError):
             return [Finding("rights", Level.WARNING, f"they cannot be asked for: {error}")]
-        if not answer.get("status", {}).get("allowed"):
-            refused.append(f"{verb} {resource.group_resource}{'/' + subresource if subresource else ''}")
-    if refused:
-        return [
-            Finding(
-                "rights",
-                Level.WARNING,
-                f"this user may not: {', '.join(refused)}",
-                "a scheduler that runs as this user needs them; to look at things it is enough to list",
-            )
-        ]
-    return [Finding("rights", Level.GOOD, f"all {len(wanted)} that podium needs")]
+        if isinstance(error, BaseException):
+            raise error
+    refused = [_called(need) for need, allowed in zip(wanted, answers, strict=True) if not allowed]
+    if not refused:
+        return [Finding("rights", Level.GOOD, f"all {len(wanted)} that podium needs")]
+    more = f" and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
+    return [
+        Finding(
+            "rights",
+            Level.WARNING,
+            f"this user may not: {', '.join(refused[:_NAMED])}{more}",
+            "a scheduler that runs as this user needs them; to look at things it is enough to list",
+        )
+    ]
+
+
+async def _allowed(client: Client, need: Need) -> bool:
+    plural, _, subresource = need.resource.partition("/")
+    attributes = {"verb": need.verb, "group": need.group, "resource": plural, "subresource": subresource}
+    review = {
+        "apiVersion": _REVIEWS.api_version,
+        "kind": _REVIEWS.kind,
+        "spec": {"resourceAttributes": attributes},
+    }
+    answer = await client.create(_REVIEWS, "", review)
+    return bool(answer.get("status", {}).get("allowed"))
+
+
+def _called(need: Need) -> str:
+    plural, slash, subresource = need.resource.partition("/")
+    return f"{need.verb} {plural}{'.' + need.group if need.group else ''}{slash}{subresource}"
 
 
 async def _at_work(client: Client) -> list[Finding]:

@@ -20,7 +20,7 @@ from podium.engine.world import World
 from podium.kube.driver import Driver
 from podium.runtime.measuring import MeasuredScheduler, Stopwatch
 from podium.runtime.pool_metrics import pool_metrics
-from podium.runtime.prometheus import counter, gauge, histogram, plain
+from podium.runtime.prometheus import bounded, counter, gauge, histogram, plain
 from podium.runtime.queue_metrics import queue_metrics
 from podium.runtime.reloading import Configuration
 
@@ -69,6 +69,9 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
+        return bounded(self._families())
+
+    def _families(self) -> Iterator[Metric]:
         yield gauge(
             "podium_leading",
             "Whether this process holds the lease of a part.",

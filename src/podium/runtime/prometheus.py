@@ -13,6 +13,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from podium.engine.counters import BOUNDS, Histogram
 
+# Series of one name, at the most.  Names of jobs are labels of some, as Volcano has it, and anybody may make jobs
+# by the ten thousands: that must not bring down whoever stores them.
+MOST_SERIES = 2000
+
 Values = Iterable[tuple[tuple[str, ...], float]]
 
 
@@ -51,3 +55,20 @@ def histogram(
 def _buckets(found: Histogram) -> Iterator[tuple[str, float]]:
     bounds = [f"{bound:g}" for bound in BOUNDS] + ["+Inf"]
     yield from zip(bounds, accumulate(found.counts), strict=True)
+
+
+def bounded(families: Iterable[Metric]) -> Iterator[Metric]:
+    """The same, with what is too much left out, and a family that says of what that was how much."""
+    left_out: dict[str, int] = {}
+    for family in families:
+        over = len(family.samples) - MOST_SERIES
+        if over > 0 and family.type != "histogram":
+            del family.samples[MOST_SERIES:]
+            left_out[family.name] = over
+        yield family
+    yield gauge(
+        "podium_series_left_out",
+        "Series of a metric beyond those that are shown.",
+        ("metric",),
+        [((name,), count) for name, count in left_out.items()],
+    )
