@@ -19,6 +19,8 @@ import pytest
 from bench.population import READY_NODES
 from bench.schedulers import VOLCANO, running
 
+from podium.client.checkup import Level, check_up
+from podium.engine.clashes import ANOTHER_SCHEDULER
 from podium.kube.resources import EVENTS
 from tests.controlplane import build
 from tests.controlplane.fixtures import ensure, ensure_real
@@ -86,10 +88,13 @@ async def test_two_schedulers_for_one_name(
                 pods = await cluster.until(all_bound, 60.0)
                 assert len(pods) == (count + 1) * GANGS * MEMBERS, "a pod is lost"
                 events = await cluster.client.list(EVENTS, "default")
+                findings = await check_up(cluster.client)
             assert first, "Volcano has bound nothing: there was no clash"
             assert said
             assert said - first < SAID_WITHIN
-            assert any(each["reason"] == "AnotherScheduler" for each in events)
+            assert any(each["reason"] == ANOTHER_SCHEDULER for each in events)
+            broken = [each.sentence for each in findings if each.level is Level.BROKEN]
+            assert any("another scheduler serves the scheduler name volcano" in each for each in broken)
     by_volcano = sum("podium.dev/gang-plan" not in pod["metadata"].get("annotations", {}) for pod in pods)
     with capsys.disabled():
         print(

@@ -13,11 +13,14 @@ import msgspec
 from podium import __version__
 from podium.dialects import built_in_profiles, speaking
 from podium.dialects.dialect import rights_of
+from podium.engine.clashes import ANOTHER_SCHEDULER
 from podium.engine.rights import base_rights
 from podium.errors import ApiError, PodiumError
 from podium.kube.client import Client
+from podium.kube.lease import HELD_INSIDE
 from podium.kube.resources import (
     CUSTOMRESOURCEDEFINITIONS,
+    EVENTS,
     LEASES,
     NODES,
     PODS,
@@ -29,10 +32,10 @@ from podium.kube.transport import Request
 
 _OLDEST = (1, 28)  # that the definitions' rules are known to work with
 _FRESH_SECONDS = 60.0
+_RECENT_SECONDS = 600.0
 _NAMED = 6  # rights that are missing, in one sentence
 _REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False)
 _OWN = ("podium-scheduler", "podium-controllers")
-_EMBEDDED = "+podium"
 
 
 class Level(enum.Enum):
@@ -58,14 +61,11 @@ async def check_up(client: Client) -> list[Finding]:
     except (PodiumError, msgspec.DecodeError) as error:
         return [Finding("server", Level.BROKEN, f"no answer: {error}", "see the kubeconfig, and whether it runs")]
     findings = [_version(version)]
-    embedded = _EMBEDDED in version.get("gitVersion", "")
     findings += await _definitions(client)
     findings += await _rights(client)
-    if embedded:
-        findings.append(Finding("scheduler", Level.GOOD, "this is a cluster of podium up: it has its own"))
-    else:
-        findings += await _at_work(client)
-    findings += await _waiting(client, embedded)
+    findings += await _at_work(client)
+    findings += await _clashes(client)
+    findings += await _waiting(client)
     return findings
 
 
@@ -158,20 +158,33 @@ async def _at_work(client: Client) -> list[Finding]:
     except ApiError as error:
         return [Finding("scheduler", Level.WARNING, f"leases may not be read: {error}")]
     now = time.time()
-    fresh: dict[str, str] = {}
+    fresh: dict[str, list[str]] = {}
+    inside = set()  # parts of `podium up` itself, which has nothing to renew
     for lease in leases:
-        spec, name = lease.get("spec") or {}, lease["metadata"]["name"]
-        if spec.get("holderIdentity") and now - parse_time(spec.get("renewTime")) < _FRESH_SECONDS:
-            fresh[name] = f"{lease['metadata']['namespace']}/{name}"
+        spec, metadata = lease.get("spec") or {}, lease["metadata"]
+        if not spec.get("holderIdentity"):
+            continue
+        within = HELD_INSIDE in (metadata.get("annotations") or {})
+        if within or now - parse_time(spec.get("renewTime")) < _FRESH_SECONDS:
+            fresh.setdefault(metadata["name"], []).append(f"{metadata['namespace']}/{metadata['name']}")
+            inside |= {metadata["name"]} if within else set()
     findings = []
     for name in _OWN:
-        if name in fresh:
-            findings.append(Finding(name, Level.GOOD, f"at work: lease {fresh[name]} is renewed"))
+        places = fresh.get(name, [])
+        if len(places) > 1:
+            sentence = f"{len(places)} of them are at work, and do not know of each other: {', '.join(places)}"
+            todo = "stop all but one, or give them one --leader-elect-resource-namespace"
+            findings.append(Finding(name, Level.BROKEN, sentence, todo))
+        elif name in inside:
+            findings.append(Finding(name, Level.GOOD, "at work: inside podium up, which has its own"))
+        elif places:
+            findings.append(Finding(name, Level.GOOD, f"at work: lease {places[0]} is renewed"))
         else:
             command = "podium scheduler" if "scheduler" in name else "podium controllers"
             findings.append(Finding(name, Level.WARNING, "nobody renews its lease", f"start it: {command}"))
     served = set(built_in_profiles())
-    others = [place for name, place in fresh.items() if name not in _OWN and _schedules(name)]
+    found = ((name, place) for name, places in fresh.items() for place in places)
+    others = [place for name, place in found if name not in _OWN and _schedules(name)]
     spoken = [dialect.name for dialect in speaking()]
     rivals = [
         place for place in others if place.rpartition("/")[2] in served or any(name in place for name in spoken)
@@ -199,11 +212,24 @@ async def _at_work(client: Client) -> list[Finding]:
     return findings
 
 
+async def _clashes(client: Client) -> list[Finding]:
+    """Pods of podium's names that somebody else has bound, as podium itself has said of late."""
+    try:
+        events = await client.list(EVENTS, field_selector=f"reason={ANOTHER_SCHEDULER}")
+    except ApiError as error:
+        return [Finding("clashes", Level.WARNING, f"events may not be read: {error}")]
+    recent = [each for each in events if time.time() - parse_time(each.get("lastTimestamp")) < _RECENT_SECONDS]
+    if not recent:
+        return []
+    last = max(recent, key=lambda each: parse_time(each.get("lastTimestamp")))
+    return [Finding("clashes", Level.BROKEN, last.get("message", ""), "see the alert PodiumAnotherScheduler")]
+
+
 def _schedules(name: str) -> bool:
     return "scheduler" in name or name in built_in_profiles()
 
 
-async def _waiting(client: Client, embedded: bool) -> list[Finding]:
+async def _waiting(client: Client) -> list[Finding]:
     """Pods that nobody serves."""
     pods = await client.list(PODS)
     nodes = await client.list(NODES)

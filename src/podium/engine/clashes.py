@@ -17,6 +17,8 @@ from podium.engine.effects import GANG_PLAN
 from podium.engine.recovery import bound_at
 from podium.kube.wire import Pod
 
+ANOTHER_SCHEDULER = "AnotherScheduler"  # the reason of the event
+
 SETTLING_SECONDS = 30.0  # after the start, in which binds of the leader before this one may still show
 REPEAT_SECONDS = 60.0
 _REMEMBERED = 4096  # plans of one's own whose binds may arrive late

@@ -35,7 +35,7 @@ from podium.core.model.model import Gang, Phase, QuotaGate, State, Task
 from podium.dialects.dialect import Verdict
 from podium.dialects.queue_report import QueueReport
 from podium.engine import effects
-from podium.engine.clashes import Clash
+from podium.engine.clashes import ANOTHER_SCHEDULER, Clash
 from podium.engine.outcomes import is_doubtful, wanted_pause
 from podium.engine.world import World
 from podium.engine.write_queue import WriteQueue
@@ -234,7 +234,7 @@ class StatusWriter:
         """Another scheduler serves the same pods: one of them says so, and the log does."""
         sentence = str(clash)
         log.warning("%s", sentence)
-        self._event(regarding(PODS, clash.pod), WARNING, "AnotherScheduler", sentence, now)
+        self._event(regarding(PODS, clash.pod), WARNING, ANOTHER_SCHEDULER, sentence, now)
 
     def forget(self, task: str) -> None:
         self._reported.pop(task, None)
