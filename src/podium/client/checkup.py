@@ -30,7 +30,7 @@ from podium.kube.rights import Need, needs_of
 from podium.kube.times import parse_time
 from podium.kube.transport import Request
 
-_OLDEST = (1, 28)  # that the definitions' rules are known to work with
+_OLDEST = (1, 34)  # older servers refuse the definition of Queues, whose rules they take for too costly
 _FRESH_SECONDS = 60.0
 _RECENT_SECONDS = 600.0
 _NAMED = 6  # rights that are missing, in one sentence
