@@ -25,7 +25,7 @@ from podium.core.framework.hooks import HOOKS, OFF_BY_DEFAULT, SWITCHES, Hook
 from podium.core.framework.plugin import Plugin
 from podium.core.plugins import BUILT_IN as PLUGINS
 from podium.reasons import Reason
-from tests import pool_picture, tyjob_policies
+from tests import mixed_day, mixed_day_rules, pool_picture, tyjob_policies
 from tests.reference import kinds_page, profiles_page
 
 ROOT = Path(__file__).parent.parent
@@ -236,5 +236,6 @@ PAGES = {
 if __name__ == "__main__":
     for name, make in PAGES.items():
         (DOCS / name).write_text(make())
-    for name, text in {**pictures(), **tyjob_policies.pictures(tyjob_policies.all_figures())}.items():
+    drawn = {**pictures(), **tyjob_policies.pictures(tyjob_policies.all_figures())}
+    for name, text in (drawn | mixed_day.pictures(mixed_day_rules.play().used)).items():
         (DOCS / "pictures" / name).write_text(text)

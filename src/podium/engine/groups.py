@@ -75,16 +75,20 @@ class Groups:
             self._read_gathered(self._gathered.put_group(kind.gathered, obj))
             return
         facts, fault = kind.read(obj, self._priorities)
-        self._read_gang(self._in_queue(facts, fault, obj))
-        if kind.slots is not None and self._slots.list(self._group_facts[facts.id], tuple(kind.slots(obj))):
+        slots = tuple(kind.slots(obj)) if kind.slots is not None else ()
+        # Places are found before there are pods: what the first template says counts, as its pod's word would.
+        self._read_gang(self._in_queue(facts, fault, obj, *(slot.pod for slot in slots)))
+        if kind.slots is not None and self._slots.list(self._group_facts[facts.id], slots):
             self.cluster_events.gangs.add(facts.id)
             self.cluster_events.room = True  # some may have been withdrawn
 
-    def _in_queue(self, facts: GangFacts, fault: Refusal | None, obj: Object | None) -> GangFacts:
-        """A gang with its queue: where its API has none, what its object or its members name in another one."""
+    def _in_queue(self, facts: GangFacts, fault: Refusal | None, *objects: Object | None) -> GangFacts:
+        """A gang with its queue: where its API has none, what the first of its objects, or its members, name in
+        another one."""
         queue = facts.queue
         if not queue:
-            named = self.reader.queue_of(obj) if obj is not None else None
+            found = (self.reader.queue_of(each) for each in objects if each is not None)
+            named = next((each for each in found if each is not None), None)
             if isinstance(named, Refusal):
                 fault, named = fault or named, None
             queue = self._named_queues.put_group(facts.id, named.id if named is not None else "")

@@ -1,4 +1,5 @@
-"""The queue of a gang whose own API has none: the one that its object names, else the one that its members name.
+"""The queue of a gang whose own API has none: the one that its object or the templates of its pods name, else the
+one that its members name.
 
 Where members name different ones, the oldest member's counts, and of equally old ones that of the first name: a
 member that comes later does not move the gang.

@@ -1,4 +1,7 @@
-"""The profile of ai-scheduler: home first, then what was lent is taken back, then borrowing."""
+"""The profile of ai-scheduler: home first, then what was lent is taken back, then borrowing.
+
+Pools have no limits; capacity is there for pods that name a queue which has one, and leaves the order alone.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,8 @@ tiers:
 - plugins:
   - name: predicates
   - name: nodeowner
+  - name: capacity
+    enableQueueOrder: false
   - name: nodeorder
 """
 

@@ -100,8 +100,9 @@ class Standing:
         found = self._group_of(pod)
         if found is None:  # what was in a group that is gone counts for no queue
             return self._named(pod) if self.membership(pod) is None else ""
-        named = self._named(found[0]) if found[0] is not None else ""
-        return found[1].queue or named or self._named_by_members(found[1].id)
+        group, gang = found
+        named = (self._named(group) or self._named_by_templates(group, gang.id)) if group is not None else ""
+        return gang.queue or named or self._named_by_members(gang.id)
 
     def members(self, gang: str) -> list[Pod]:
         found = ((pod, self.membership(pod)) for pod in self._stage.pods.values())
@@ -179,6 +180,13 @@ class Standing:
     def _named(self, obj: Object) -> str:
         found = queue_of(obj, self._marks)
         return found.id if isinstance(found, QueueMark) else ""
+
+    def _named_by_templates(self, group: Object, gang: str) -> str:
+        """Where places are found before pods, the first template's word counts."""
+        for kind in self._groups:
+            if kind.slots is not None and kind.id(group.namespace, group.name) == gang:
+                return next(filter(None, (self._named(slot.pod) for slot in kind.slots(group))), "")
+        return ""
 
     def _named_by_members(self, gang: str) -> str:
         """The oldest member's word counts."""
