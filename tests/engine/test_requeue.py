@@ -68,7 +68,7 @@ class Waiting:
         look = self.requeue.due(now, bool(self.gangs))
         if look is Look.NOTHING:
             return None
-        return self.gangs.keys() - self.requeue.begin(look, self.cluster, now)
+        return self.requeue.begin(look, self.cluster, now)
 
 
 def test_nothing_happens_nothing_is_asked() -> None:

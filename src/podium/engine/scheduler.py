@@ -22,7 +22,7 @@ from podium.core.model import quorum
 from podium.core.model.decisions import Refuse
 from podium.core.model.model import Gang, State
 from podium.core.profiles.profile import Profile
-from podium.engine.backlog import PORTION, Backlog
+from podium.engine.backlog import Backlog
 from podium.engine.backoff import Backoff
 from podium.engine.clashes import Clashes
 from podium.engine.counters import Counters
@@ -322,11 +322,11 @@ class Scheduler:
             self._cluster.assign(task, State.RELEASING, task.row)
             self._dispatcher.evict(task, why, now)
         yield from self._cluster.settling(_PORTION)
+        backlog = self._backlog if self._turns_left is None and self._backlog.used else None
         quick_fit = QuickFit(self._cluster, self._profiles)
-        spared = self._requeue.begin(look, self._cluster, now, quick_fit) | self._backoff.gangs
-        spared = self._with_partners(spared)
+        chosen = self._requeue.begin(look, self._cluster, now, quick_fit, backlog)
         active = self._cluster.accounts.active
-        asked = self._in_portions(spared, active)
+        asked = self._in_portions(self._with_partners(chosen) - self._backoff.gangs, active, backlog)
         by_profile: dict[str, list[str]] = {}
         for id in asked:
             by_profile.setdefault(active[id].profile, []).append(id)
@@ -353,32 +353,32 @@ class Scheduler:
         self._requeue.ended(id for id in asked if id in active)
         self._status_writer.turn_ended(now)
 
-    def _in_portions(self, spared: set[str], active: Mapping[str, Gang]) -> list[str]:
+    def _in_portions(self, chosen: set[str], active: Mapping[str, Gang], backlog: Backlog | None) -> list[str]:
         """The gangs that are asked.  Of profiles whose queues do not feel each other, the first of each queue."""
-        backlog, portioned = self._backlog, self._turns_left is None and bool(self._backlog.keepers)
-        waiting = active.keys() - spared - backlog.ids
-        if portioned and len(waiting) > PORTION:
-            waiting -= backlog.hopeless(self._requeue.stuck) - self._cluster.promised
-        few = 4 * len(waiting) < len(active)
-        ordered = sorted(waiting) if few else [id for id in active if id in waiting]
+        few = 4 * len(chosen) < len(active)
+        ordered = sorted(chosen) if few else [id for id in active if id in chosen]
         served = [id for id in ordered if active[id].profile in self._profiles]
-        if not portioned:
+        if backlog is None:
             return served
-        kept = {id for id in served if active[id].profile in backlog.keepers and not active[id].together}
-        backlog.put(active[id] for id in served if id in kept)
-        portion = backlog.take(self._requeue.stuck) - self._backoff.gangs
-        return [*(id for id in served if id not in kept), *sorted(portion)]
+        asked = []
+        for id in served:
+            if backlog.keeps(active[id]):
+                backlog.put(active[id])
+                self._requeue.handed_over(id)
+            else:
+                asked.append(id)
+        return asked + sorted(backlog.take() - self._backoff.gangs)
 
-    def _with_partners(self, spared: set[str]) -> set[str]:
+    def _with_partners(self, chosen: set[str]) -> set[str]:
         """Gangs that start together are looked at together, or not at all while one of them is left alone."""
-        found = set(spared)
-        for tied in quorum.components(self._cluster.accounts.tied.values(), self._cluster.gangs.get):
+        accounts = self._cluster.accounts
+        for tied in quorum.components(accounts.tied.values(), self._cluster.gangs.get):
             group = {each.id for each in tied}
             if group & self._backoff.gangs:
-                found |= group
-            elif not group <= found:
-                found -= group
-        return found
+                chosen -= group
+            elif group & chosen or not group <= accounts.active.keys():
+                chosen |= group & accounts.active.keys()
+        return chosen
 
     def _turn_of(self, name: str, asked: Iterable[str], now: float) -> Iterator[int]:
         profile = self._profiles[name]

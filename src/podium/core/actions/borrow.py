@@ -102,7 +102,6 @@ class _Lending:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._lenders: dict[str, list[Queue]] = {}
-        self._waiting: dict[str, list[Gang]] | None = None
         self._loans: dict[str, Loan] = {}
 
     def offers(self, gang: Gang, task: Task) -> list[Loan]:
@@ -147,12 +146,11 @@ class _Lending:
     def _needed(self, lender: Queue, rows: Mask) -> Mask:
         """The rows that could serve a gang of the lender's own that waits."""
         needed: Mask = np.zeros(len(rows), dtype=bool)
-        waiting = self._waiting_in(lender)
-        if not waiting:
-            return needed
-        room = self._emptied(rows)
+        room: NDArray[np.int64] | None = None
         seen: set[tuple[TaskClass, int]] = set()
-        for gang in waiting:
+        for gang in self._waiting_in(lender):
+            if room is None:
+                room = self._emptied(rows)
             kinds = {task.cls: task for task in _pending(gang)}
             places = quorum.to_place(gang)
             for cls, task in kinds.items():
@@ -170,19 +168,17 @@ class _Lending:
                 return rows
         return needed
 
-    def _waiting_in(self, queue: Queue) -> list[Gang]:
+    def _waiting_in(self, queue: Queue) -> Iterator[Gang]:
         """The gangs of a queue that wait for a place in vain, also those that are not asked in this turn."""
         session = self._session
-        if self._waiting is None:
-            self._waiting = {}
-            for gang in session.cluster.accounts.active.values():
-                if gang.counts[State.PENDING] and session.is_own(gang):
-                    self._waiting.setdefault(gang.queue, []).append(gang)
-        return [
-            gang
-            for gang in self._waiting.get(queue.id, ())
-            if gang.phase is not Phase.PENDING and session.invalid(gang) is None
-        ]
+        for gang in session.cluster.accounts.active_in.get(queue.id, {}).values():
+            if (
+                gang.counts[State.PENDING]
+                and session.is_own(gang)
+                and gang.phase is not Phase.PENDING
+                and session.invalid(gang) is None
+            ):
+                yield gang
 
     def _emptied(self, rows: Mask) -> NDArray[np.int64]:
         """The room of rows without what this profile may send away."""

@@ -64,6 +64,9 @@ class Accounts:
         self.queues: dict[str, Account] = {}
         self.namespaces: dict[str, Sums] = {}
         self.active: dict[str, Gang] = {}
+        # The same by queue; and for those who follow a queue, who has come, changed or gone there meanwhile.
+        self.active_in: dict[str, dict[str, Gang]] = {}
+        self.changed_in: dict[str, set[str]] = {}
         self.split: dict[
             str, Gang
         ] = {}  # those of which some tasks are on nodes and others wait, also with a place
@@ -72,10 +75,6 @@ class Accounts:
         # Those that wait for nothing but room, by what they ask for.  A gang of several classes is in none.
         self.equal_demand: dict[Demand, dict[str, Gang]] = {}
         self._demands: dict[str, Demand] = {}
-        # The same by queue, with the gangs whose demands have changed since somebody took them in: for those who
-        # follow a queue.
-        self.demands: dict[str, dict[str, Demand]] = {}
-        self.changed_demands: dict[str, set[str]] = {}
 
     def settle(self, changed: Iterable[Gang], known: dict[str, Gang]) -> None:
         """Brings the sums up to date, given the gangs that changed and all that there are."""
@@ -91,13 +90,14 @@ class Accounts:
     def _leave(self, id: str) -> None:
         queue, namespace = self._entered.pop(id, ("", ""))
         account = self.gangs.pop(id, None)
-        self.active.pop(id, None)
+        if self.active.pop(id, None) is not None:
+            del self.active_in[queue][id]
+            self._note_change(id, queue)
         self.split.pop(id, None)
         self.tied.pop(id, None)
         self.holding.pop(id, None)
         demand = self._demands.pop(id, None)
         if demand is not None:
-            self._note_demand(id, demand, None)
             del self.equal_demand[demand][id]
             if not self.equal_demand[demand]:
                 del self.equal_demand[demand]
@@ -113,6 +113,8 @@ class Accounts:
         _add(self.namespaces.setdefault(gang.namespace, {}), account.allocated, 1)
         if gang.phase is Phase.PENDING or gang.counts[State.PENDING] or gang.counts[State.RESERVED] or gang.size:
             self.active[gang.id] = gang
+            self.active_in.setdefault(gang.queue, {})[gang.id] = gang
+            self._note_change(gang.id, gang.queue)
         if gang.together:
             self.tied[gang.id] = gang
         if gang.counts[State.RESERVED]:
@@ -124,18 +126,16 @@ class Accounts:
         if gang.counts[State.PENDING]:
             demand = _demand(gang)
             if demand is not None:
-                self._note_demand(gang.id, demand, demand)
                 self._demands[gang.id] = demand
                 self.equal_demand.setdefault(demand, {})[gang.id] = gang
 
-    def _note_demand(self, id: str, known: Demand, now: Demand | None) -> None:
-        by_gang = self.demands.setdefault(known.queue, {})
-        if now is None:
-            by_gang.pop(id, None)
-        else:
-            by_gang[id] = now
-        if known.queue in self.changed_demands:
-            self.changed_demands[known.queue].add(id)
+    def _note_change(self, id: str, queue: str) -> None:
+        if queue in self.changed_in:
+            self.changed_in[queue].add(id)
+
+    def demand_of(self, id: str) -> Demand | None:
+        """What a gang asks for, if that is all one and room is all that it waits for."""
+        return self._demands.get(id)
 
     def equals_of(self, id: str) -> Iterable[str]:
         """The gangs that wait for the same as this one: what is refused to the first is refused to all."""
