@@ -23,9 +23,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import uvloop
@@ -33,13 +32,13 @@ from rich.console import Console
 from rich.table import Table
 from tests.up import podium_up
 
-from bench.population import GROUP, NAMESPACE, Document, create_all, group
+from bench.adversaries import KINDS, Objects, pod
+from bench.population import NAMESPACE, Document, create_all
 from bench.report import Figure, Report, publish
-from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.kube.client import Client
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
-from podium.kube.resources import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, PRIORITYCLASSES, Resource
+from podium.kube.resources import PODS, Resource
 from podium.kube.transport import Request
 
 CLUSTER_NODES = 50
@@ -49,8 +48,6 @@ STEEPEST = 1.2
 PATIENCE = 120.0
 QUIET_SHARE = 0.05  # of a core: less for a second, and the cluster is at rest
 PROBE_SECONDS = 0.01
-
-Objects = Iterator[tuple[Resource, Document]]
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -62,167 +59,6 @@ class Sample(msgspec.Struct, frozen=True):
     good: float  # s, the slowest good pod
     cpu: float  # s
     memory: float  # MB
-
-
-# --- the kinds ---------------------------------------------------------------------------------------------------
-
-
-def _pod(name: str, labels: dict[str, str] | None = None, **spec: Any) -> Document:
-    container: Document = {"name": "main", "image": "app", "resources": {"requests": {"cpu": "10m"}}}
-    container.update(spec.pop("container", {}))
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels or {}, "annotations": {}},
-        "spec": {"schedulerName": "podium", "containers": [container], **spec},
-    }
-
-
-def plain(size: int) -> Objects:
-    """Nothing bad: what as many ordinary pods cost."""
-    for n in range(size):
-        yield PODS, _pod(f"plain-{n}")
-
-
-def selectors(size: int) -> Objects:
-    """Required anti-affinity against whoever lacks a label that nobody else has."""
-    for n in range(size):
-        term = {
-            "labelSelector": {"matchExpressions": [{"key": f"k-{n}", "operator": "DoesNotExist"}]},
-            "topologyKey": "kubernetes.io/hostname",
-        }
-        terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-        yield PODS, _pod(f"selector-{n}", affinity={"podAntiAffinity": terms})
-
-
-def preferences(size: int) -> Objects:
-    """Preferred affinity to the same, of a weight of its own."""
-    for n in range(size):
-        term = {
-            "labelSelector": {"matchExpressions": [{"key": f"k-{n}", "operator": "DoesNotExist"}]},
-            "topologyKey": "kubernetes.io/hostname",
-        }
-        weighted = {"weight": 1 + n % 100, "podAffinityTerm": term}
-        terms = {"preferredDuringSchedulingIgnoredDuringExecution": [weighted]}
-        yield PODS, _pod(f"preference-{n}", {"own": f"v-{n}"}, affinity={"podAffinity": terms})
-
-
-def spreads(size: int) -> Objects:
-    """A spread term of its own, and a label that only it looks at."""
-    for n in range(size):
-        term = {
-            "maxSkew": 1,
-            "topologyKey": "kubernetes.io/hostname",
-            "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": {"matchLabels": {"app": f"a-{n}"}},
-        }
-        yield PODS, _pod(f"spread-{n}", {"app": f"a-{n}"}, topologySpreadConstraints=[term])
-
-
-def taints(size: int) -> Objects:
-    """Nodes with taints of their own, and pods with tolerations of their own."""
-    for n in range(size // 10):
-        taint = {"key": f"t-{n}", "value": "x", "effect": ("NoSchedule", "PreferNoSchedule")[n % 2]}
-        room = {"cpu": "1", "memory": "1Gi", "pods": "1"}
-        ready = [{"type": "Ready", "status": "True"}]
-        yield (
-            NODES,
-            {
-                "apiVersion": "v1",
-                "kind": "Node",
-                "metadata": {"name": f"tainted-{n}"},
-                "spec": {"taints": [taint]},
-                "status": {
-                    "capacity": room,
-                    "allocatable": room,
-                    "conditions": ready,
-                },
-            },
-        )
-    for n in range(size):
-        yield PODS, _pod(f"tolerant-{n}", tolerations=[{"key": f"t-{n}", "operator": "Exists"}])
-
-
-def volumes(size: int) -> Objects:
-    """A volume and a claim of its own."""
-    for n in range(size):
-        spec: Document = {"accessModes": ["ReadWriteOnce"], "storageClassName": "slow"}
-        room = {"storage": f"{1 + n % 50}Gi"}
-        path = {"path": f"/data/{n}"}
-        volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"volume-{n}"}}
-        yield PERSISTENTVOLUMES, {**volume, "spec": {**spec, "capacity": room, "hostPath": path}}
-    for n in range(size):
-        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": f"claim-{n}"}}
-        yield PERSISTENTVOLUMECLAIMS, {**claim, "spec": {**spec, "resources": {"requests": room}}}
-        source = {"name": "data", "persistentVolumeClaim": {"claimName": f"claim-{n}"}}
-        yield PODS, _pod(f"volume-{n}", volumes=[source])
-
-
-def ports(size: int) -> Objects:
-    """A host port of its own."""
-    for n in range(size):
-        yield PODS, _pod(f"port-{n}", container={"ports": [{"containerPort": 80, "hostPort": 1024 + n}]})
-
-
-def priorities(size: int) -> Objects:
-    """A priority class of its own, each above the one before."""
-    for n in range(size):
-        name = {"name": f"class-{n}"}
-        yield (
-            PRIORITYCLASSES,
-            {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": name, "value": n},
-        )
-    for n in range(size):
-        yield PODS, _pod(f"priority-{n}", priorityClassName=f"class-{n}")
-
-
-def labels(size: int) -> Objects:
-    """64 KB of labels on a pod; a hundredth of the pods of other kinds, which is as much to send."""
-    for n in range(size // 100):
-        own = {f"l-{n}-{m:03}": "x" * 55 for m in range(1000)}
-        yield PODS, _pod(f"labelled-{n}", own)
-
-
-def queues(size: int) -> Objects:
-    """A queue for every pod."""
-    for n in range(size):
-        head = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": f"queue-{n}"}}
-        yield QUEUES, {**head, "spec": {"weight": 1 + n % 10}}
-    for n in range(size):
-        one = group(f"queued-{n}", 1)
-        yield PODGROUPS, {**one, "spec": {**one["spec"], "queue": f"queue-{n}"}}
-        pod = _pod(f"queued-{n}")
-        pod["metadata"]["annotations"][GROUP] = f"queued-{n}"
-        pod["spec"]["schedulerName"] = "volcano"
-        yield PODS, pod
-
-
-def gangs(size: int) -> Objects:
-    """Gangs of one, twice as many as of other kinds."""
-    for n in range(2 * size):
-        yield PODGROUPS, group(f"gang-{n}", 1)
-        pod = _pod(f"gang-{n}")
-        pod["metadata"]["annotations"][GROUP] = f"gang-{n}"
-        pod["spec"]["schedulerName"] = "volcano"
-        yield PODS, pod
-
-
-KINDS: dict[str, Callable[[int], Objects]] = {
-    each.__name__: each
-    for each in (
-        plain,
-        selectors,
-        preferences,
-        spreads,
-        taints,
-        volumes,
-        ports,
-        priorities,
-        labels,
-        queues,
-        gangs,
-    )
-}
 
 
 # --- measuring ---------------------------------------------------------------------------------------------------
@@ -269,7 +105,7 @@ def _by_resource(objects: Objects) -> Iterator[tuple[Resource, list[Document]]]:
 async def _good_pod(transport: HttpTransport, name: str) -> float:
     client = Client(transport)
     begun = time.monotonic()
-    await client.create(PODS, NAMESPACE, _pod(name, priorityClassName="system-cluster-critical"))
+    await client.create(PODS, NAMESPACE, pod(name, priorityClassName="system-cluster-critical"))
     while time.monotonic() < begun + PATIENCE:
         if (await client.get(PODS, NAMESPACE, name))["spec"].get("nodeName"):
             return time.monotonic() - begun

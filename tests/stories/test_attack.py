@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.adversarial import selectors, spreads
+from bench.adversaries import selectors, spreads
 from bench.bound import watching
 from bench.population import READY_NODES, create_all, waiting_pod
 from bench.servers import cpu_seconds
