@@ -28,6 +28,7 @@ from podium.dialects.arranger.types import (
 from podium.kube import fields
 from podium.kube.fields import FieldError
 from podium.kube.names import check_dns_label, check_dns_subdomain
+from podium.kube.numbers import whole_number
 from podium.schema.templates import check_pod_template
 
 Document = dict[str, Any]
@@ -75,9 +76,9 @@ def _name_errors(name: str, spec: TYJobSpec) -> Iterator[FieldError]:
         seen.add(each.name)
     stem, _, number = leader.rpartition("-")
     for each in spec.worker_sets:
-        if each.name == stem and number.isdecimal() and int(number) < each.counts:
-            taken = f"a worker of set {stem} would have the same pod, {leader_pod(name, leader)}"
-            yield fields.invalid("spec.leader.name", leader, taken)
+        if each.name == stem and (taken := whole_number(number)) is not None and taken < each.counts:
+            detail = f"a worker of set {stem} would have the same pod, {leader_pod(name, leader)}"
+            yield fields.invalid("spec.leader.name", leader, detail)
 
 
 def _pod_problem(pod: str) -> str | None:
@@ -104,6 +105,8 @@ def _number_errors(spec: TYJobSpec) -> Iterator[FieldError]:
         yield fields.invalid(
             "spec.minWorkersNum", spec.min_workers_num, f"{MIN_TOO_LARGE}, which is {spec.workers}"
         )
+    if spec.replicas is not None and not 1 <= spec.replicas <= MOST_WORKERS:
+        yield fields.invalid("spec.replicas", spec.replicas, f"must be from 1 to {MOST_WORKERS}")
     if spec.replicas is not None and len(spec.worker_sets) > 1:
         yield fields.forbidden("spec.replicas", REPLICAS_OF_ONE)
 

@@ -13,6 +13,7 @@ import msgspec
 
 from podium.core.cluster.slots import slot_id
 from podium.core.model.model import FINISHED, HOLDING, Gang, Task
+from podium.dialects.arranger.checks import errors_of
 from podium.dialects.arranger.names import TYJOBS
 from podium.dialects.arranger.pods import Place, leader_place, nodes_of, worker_places
 from podium.dialects.arranger.types import (
@@ -39,10 +40,12 @@ def verdict_patch(job: TYJob, gang: Gang, verdict: Verdict | None, cycle: str, n
     """How far scheduling has come, and why not further."""
     if job.over:
         return None
-    places = _places(job)
+    # A job that is wrong lists no places, and may ask for a billion of them: it stays as far as it has come.
+    wrong = bool(errors_of(job))
+    places = [] if wrong else _places(job)
     tasks = {task.slot: task for task in gang.tasks.values() if task.slot}
     placed = [each for each in places if _has_place(tasks.get(slot_id(job.uid, each.role, each.index)))]
-    state = _state(job, placed, len(places))
+    state = job.status.schedule_state or UNSCHEDULED if wrong else _state(job, placed, len(places))
     refusal = verdict.refusal if verdict is not None else None
     if state == UNSCHEDULED and refusal is not None and refusal.reason in (GIVEN_UP, NEVER_FITS):
         state = SCHEDULED_FAILED

@@ -135,7 +135,11 @@ class TYJobSpec(View):
     scheduler_policy: Annotated[SchedulerPolicy, said("How it is scheduled.", default={})] = SchedulerPolicy()
     replicas: Annotated[
         int | None,
-        said("podium's own: the workers of a job with one set, for `kubectl scale`.", minimum=1),
+        said(
+            "podium's own: the workers of a job with one set, for `kubectl scale`.",
+            minimum=1,
+            maximum=MOST_WORKERS,
+        ),
     ] = None
 
     @property

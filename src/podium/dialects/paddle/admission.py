@@ -14,7 +14,7 @@ import msgspec
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.dialects.paddle.names import PRIORITIES, PSERVER, TRAINER, TRAININGJOBS, object_name
 from podium.dialects.paddle.pods import roles_of, template_of
-from podium.dialects.paddle.types import GPU, TrainingJob
+from podium.dialects.paddle.types import GPU, MOST_INSTANCES, MOST_LEVEL, MOST_WINDOW, TrainingJob
 from podium.kube import fields
 from podium.kube.admission import Hook, Surroundings
 from podium.kube.fields import FieldError
@@ -25,9 +25,6 @@ from podium.schema.pod_defaults import default_pod_spec
 from podium.schema.validation import validate_pod_template
 
 Document = dict[str, Any]
-
-# More than any cluster has room for: such a number is a slip of the pen, and would only fill the server.
-MOST_INSTANCES = 100_000
 
 
 def check_document(document: Document, old: Document | None, around: Surroundings) -> list[FieldError]:
@@ -66,16 +63,20 @@ def _number_errors(job: TrainingJob) -> Iterator[FieldError]:
         if part.min_instance > part.max_instance and (role == TRAINER or part.max_instance):
             detail = f"must not be above max-instance, which is {part.max_instance}"
             yield fields.invalid(f"spec.{role}.min-instance", part.min_instance, detail)
+    together = spec.trainer.max_instance + spec.pserver.min_instance
+    if together > MOST_INSTANCES >= max(spec.trainer.max_instance, spec.pserver.min_instance):
+        detail = f"the job would have {together} pods with its pservers, and can have {MOST_INSTANCES} at the most"
+        yield fields.invalid("spec.trainer.max-instance", spec.trainer.max_instance, detail)
     if spec.elastic and not spec.fault_tolerant:
         detail = "must be true for trainers that come and go (min-instance below max-instance)"
         yield fields.invalid("spec.fault_tolerant", False, detail)
-    if spec.level <= 0:
+    if not 0 < spec.level <= MOST_LEVEL:
         if isinstance(spec.priority, str):
             yield fields.unsupported("spec.priority", spec.priority, PRIORITIES)
         else:
-            yield fields.invalid("spec.priority", spec.priority, "must be above 0")
+            yield fields.invalid("spec.priority", spec.priority, f"must be above 0, and {MOST_LEVEL} at the most")
     if spec.window is None:
-        detail = "must be seconds, or a duration such as 2m"
+        detail = f"must be seconds, {MOST_WINDOW} at the most, or a duration such as 2m"
         yield fields.invalid("spec.freezingWindow", spec.freezing_window, detail)
     if not 1 <= spec.etcd.replicas <= 9:
         yield fields.invalid("spec.etcd.replicas", spec.etcd.replicas, "must be between 1 and 9")

@@ -67,9 +67,7 @@ class TrainingJobController:
         phase, reason = _verdict(job, parts)
         if phase:
             return _end(job, parts, phase, reason)
-        changes = (
-            tuple(parts.make(job.status.wanted)) if job.status.wanted > 0 else tuple(parts.stop(trainers=True))
-        )
+        changes = tuple(parts.make(job.wanted)) if job.wanted > 0 else tuple(parts.stop(trainers=True))
         return Outcome((*changes, *_status(job, parts, _phase(job, parts), "")))
 
 
@@ -143,7 +141,7 @@ def _resized(resource: Resource, obj: Object, size: int) -> Patch:
 def _verdict(job: TrainingJob, parts: _Parts) -> tuple[str, str]:
     """Whether the job is over, and why."""
     trainers = parts.trainers
-    if trainers is None or job.status.wanted <= 0:
+    if trainers is None or job.wanted <= 0:
         return "", ""
     status, size = trainers.status, max(1, trainers.spec.parallelism)
     if not job.spec.fault_tolerant:
@@ -159,7 +157,7 @@ def _verdict(job: TrainingJob, parts: _Parts) -> tuple[str, str]:
 
 def _phase(job: TrainingJob, parts: _Parts) -> str:
     """The phase of a job that is not over."""
-    wanted, trainers = job.status.wanted, parts.trainers
+    wanted, trainers = job.wanted, parts.trainers
     if wanted <= 0:
         return ""
     running = (trainers.status.ready or 0) if trainers is not None else 0

@@ -27,6 +27,8 @@ from podium.schema.pod_defaults import default_pod_spec
 
 Document = dict[str, Any]
 
+_MOST_SERVED = 1e15  # s; sums of more lose the seconds that are added
+
 
 def read_job(job: TrainingJob, priorities: Priorities) -> tuple[GangFacts, Refusal | None]:
     """A job as it is now, and why it cannot be scheduled as it is."""
@@ -57,13 +59,13 @@ def _size(job: TrainingJob) -> Size:
     return Size(
         least=spec.trainer.min_instance,
         most=spec.trainer.max_instance,
-        wanted=max(0, status.wanted),
+        wanted=job.wanted,
         role=TRAINER,
         level=spec.level,
         window=spec.window or 0.0,
         user=job.labels.get(USER, ""),
         scaled=parse_time(status.last_scale_time or None),
-        served=status.pod_seconds,
+        served=max(0.0, min(status.pod_seconds, _MOST_SERVED)),
         counted=parse_time(status.counted_at or None),
         score=status.score,
     )
@@ -77,7 +79,7 @@ def slots_of(job: TrainingJob) -> list[Slot]:
     found: list[Slot] = []
     for role in roles_of(job):
         pod = _pod(msgspec.json.encode(template_of(job, role)), job.namespace)
-        count = max(job.status.wanted, replicas_of(job, role)) if role == TRAINER else replicas_of(job, role)
+        count = max(job.wanted, replicas_of(job, role)) if role == TRAINER else replicas_of(job, role)
         name = object_name(job.name, role)
         found += (
             Slot(slot_id(owner, role, index), f"{name}-{index}", pod, role, places.get(f"{role}/{index}", ""))

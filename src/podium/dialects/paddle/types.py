@@ -15,6 +15,7 @@ import msgspec
 
 from podium.core.model.durations import duration
 from podium.dialects.paddle.names import DEFAULT_LEVEL, LEVELS, OLD_GPU, TRAININGJOBS
+from podium.kube.numbers import whole_number
 from podium.kube.resources import Resource
 from podium.kube.wire import Object, View
 from podium.schema.crd import Column, Definition, Rule, said
@@ -23,6 +24,10 @@ Document = dict[str, Any]
 
 GPU = "nvidia.com/gpu"
 DEFAULT_WINDOW = 60.0
+MOST_WINDOW = MOST_LEVEL = 2**31 - 1
+# What status.places can list within the largest object that a server keeps.
+MOST_INSTANCES = 10_000
+_INSTANCES = {"minimum": 1, "maximum": MOST_INSTANCES}
 _LEVEL_NAMES = ", ".join(f"'{name}'" for name in LEVELS)
 _RESOURCES = said("What each pod asks for; absent amounts are zero.", built_in="ResourceRequirements")
 _NO_RESOURCES = msgspec.Raw(b"{}")
@@ -54,10 +59,10 @@ class TrainerSpec(View):
 
     entrypoint: Annotated[str, said("The command that trains.")] = ""
     workspace: Annotated[str, said("The directory in which it runs.")] = ""
-    min_instance: Annotated[int, said("The fewest trainers with which the job runs.", minimum=1)] = msgspec.field(
-        default=1, name="min-instance"
+    min_instance: Annotated[int, said("The fewest trainers with which the job runs.", **_INSTANCES)] = (
+        msgspec.field(default=1, name="min-instance")
     )
-    max_instance: Annotated[int, said("The most trainers that are of use.", minimum=1)] = msgspec.field(
+    max_instance: Annotated[int, said("The most trainers that are of use.", **_INSTANCES)] = msgspec.field(
         default=1, name="max-instance"
     )
     resources: Annotated[msgspec.Raw, _RESOURCES] = _NO_RESOURCES
@@ -80,7 +85,7 @@ class PserverSpec(View):
         ),
     )
 
-    min_instance: Annotated[int, said("How many of them.", minimum=0)] = msgspec.field(
+    min_instance: Annotated[int, said("How many of them.", minimum=0, maximum=MOST_INSTANCES)] = msgspec.field(
         default=0, name="min-instance"
     )
     max_instance: Annotated[int, said("Read for the sake of old files; they are not scaled.", minimum=0)] = (
@@ -185,11 +190,10 @@ class TrainingJobSpec(View):
         written = self.freezing_window
         if written is None or written == "":
             return DEFAULT_WINDOW
-        if isinstance(written, int):
-            return float(written) if written >= 0 else None
-        if written in ("0", "0s"):
-            return 0.0
-        return float(written) if written.isdigit() else duration(written)
+        seconds = whole_number(written) if isinstance(written, str) else written
+        if seconds is not None:
+            return float(seconds) if 0 <= seconds <= MOST_WINDOW else None
+        return 0.0 if written == "0s" else duration(str(written))
 
     @property
     def elastic(self) -> bool:
@@ -260,6 +264,11 @@ class TrainingJob(Object):
     @property
     def ended(self) -> bool:
         return self.status.phase in (SUCCEEDED, FAILED)
+
+    @property
+    def wanted(self) -> int:
+        """Trainers that it shall have.  Nobody ever asked for more than a job can have, whoever wrote so."""
+        return max(0, min(self.status.wanted, MOST_INSTANCES))
 
 
 CREATING, RUNNING, SCALING, SUCCEEDED, FAILED = "creating", "running", "scaling", "succeeded", "failed"

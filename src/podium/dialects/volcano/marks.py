@@ -22,6 +22,7 @@ from podium.dialects.volcano.names import (
     group_id,
     queue_id,
 )
+from podium.kube.numbers import signed_number
 from podium.kube.wire import Object, Pod
 
 
@@ -56,12 +57,7 @@ def _queue(obj: Object) -> QueueMark | None:
 def _priority(pod: Pod) -> int | None:
     marks = pod.metadata.annotations
     text = marks.get(TASK_PRIORITY) if marks else None
-    if not text:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        return None
+    return signed_number(text) if text else None
 
 
 def _preemptable(pod: Pod) -> bool | None:
