@@ -15,7 +15,7 @@ Nothing else of podium knows it.  `registered` is the line that makes it spoken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ from podium.dialects.dialect import (
     Dialect,
     Document,
     GroupKind,
-    NodeOwner,
+    Ownership,
     Progress,
     QueueKind,
     Setting,
@@ -174,14 +174,14 @@ def _slot_of(pod: Pod) -> str | None:
     return slot_id(owner.uid, "", int(index))
 
 
-def _owners(pools: Sequence[Pool]) -> NodeOwner:
+def _claims(pool: Pool) -> Callable[[Node], bool]:
+    listed = frozenset(pool.spec.nodes or ())
+    return lambda node: node.name in listed
+
+
+def _judge(pools: Sequence[str]) -> tuple[str, Refusal | None]:
     """The pool that lists a node; of several none."""
-
-    def owner(node: Node) -> tuple[str, Refusal | None]:
-        found = [pool.name for pool in pools if node.name in (pool.spec.nodes or ())]
-        return (_queue_id(found[0]) if len(found) == 1 else ""), None
-
-    return owner
+    return (_queue_id(pools[0]) if len(pools) == 1 else ""), None
 
 
 def _read_pool(pool: Pool) -> tuple[Queue, tuple[Refusal, ...]]:
@@ -327,7 +327,7 @@ def toy(setting: Setting) -> Dialect:
             Definition(POOLS, Pool),
         ),
         groups=(GroupKind(TEAMS, _gang_id, _read_team, _no_team_patch, _slots, _decided),),
-        queues=(QueueKind(POOLS, _queue_id, _read_pool, _no_pool_patch, _owners),),
+        queues=(QueueKind(POOLS, _queue_id, _read_pool, _no_pool_patch, Ownership(_claims, _judge)),),
         controllers=(TeamController,),
         rights=(Right(TEAMS, ("patch",), "status"), Right(PODS, ("create", "delete"))),
         profiles={SCHEDULER: BuiltInProfile(_PROFILE)},

@@ -87,7 +87,7 @@ async def _counted(transport: Transport) -> list[Pool]:
     world.serve(profiles)
     world.reports.serve(profiles)
     client = Client(transport)
-    owning = {resource: kind for resource, kind in world.queues.items() if kind.owners is not None}
+    owning = {resource: kind for resource, kind in world.queues.items() if kind.ownership is not None}
     for resource in (*owning, *world.groups, NODES, PODS):
         try:
             found = await client.list(resource)

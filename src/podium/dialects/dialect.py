@@ -135,8 +135,19 @@ class GroupKind(msgspec.Struct, frozen=True):
     rewrite: Callable[[Document, GangWish], Rewrite | None] | None = None
 
 
-# The id of the queue that a node belongs to ("" for none of the kind's), and what is wrong with that.
-NodeOwner = Callable[[Node], tuple[str, Refusal | None]]
+class Ownership(msgspec.Struct, frozen=True):
+    """How the queues of a kind own nodes."""
+
+    # Which nodes an object claims, by their labels and amounts; None for an object that claims none.
+    claims: Callable[[Any], Callable[[Node], bool] | None]
+    # Whose a node is, by the names of the objects that claim it: of two and more, the first two.  The queue's id
+    # ("" for none of the kind's), and what is wrong with that.
+    judge: Callable[[Sequence[str]], tuple[str, Refusal | None]]
+
+    def owner(self, objects: Iterable[Object], node: Node) -> str:
+        """Whose a node is, given all objects of the kind."""
+        claims = ((each.name, self.claims(each)) for each in objects)
+        return self.judge(sorted(name for name, claim in claims if claim is not None and claim(node))[:2])[0]
 
 
 class QueueKind(msgspec.Struct, frozen=True):
@@ -146,8 +157,7 @@ class QueueKind(msgspec.Struct, frozen=True):
     id: Callable[[str], str]
     read: Callable[[Any], tuple[Queue, tuple[Refusal, ...]]]
     patch: Callable[[Any, QueueReport], Patch | None]  # what is written on the object
-    # Of kinds whose queues own nodes: from all objects of the kind to whose a node is.
-    owners: Callable[[Sequence[Any]], NodeOwner] | None = None
+    ownership: Ownership | None = None  # of kinds whose queues own nodes
     built_in: tuple[Queue, ...] = ()  # queues that are there without an object; one of their id stands for them
     # What a user would write to a whole object so that it is read as another queue than it is (the second); and
     # a new queue of a name.

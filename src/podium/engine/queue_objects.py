@@ -1,8 +1,7 @@
 """The objects that are queues, and which of their nodes is whose.
 
 Some queues are there without an object; an object of their id stands in for them as long as it exists.  Whose a
-node is depends on all objects of a kind: what follows from these is worked out once, and again when a spec
-changes.
+node is depends on all objects of a kind (`node_owners.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from podium.core.model.model import Queue
-from podium.dialects.dialect import Dialect, NodeOwner, QueueKind
-from podium.kube.cache import Cache
+from podium.dialects.dialect import Dialect, QueueKind
+from podium.engine.node_owners import NodeOwners
 from podium.kube.resources import Resource
 from podium.kube.wire import Node, Object
 from podium.reasons import Refusal
@@ -22,16 +21,19 @@ from podium.reasons import Refusal
 class QueueObjects:
     """All kinds of queues, of all dialects."""
 
-    def __init__(self, dialects: Sequence[Dialect], cache: Cache) -> None:
+    def __init__(self, dialects: Sequence[Dialect]) -> None:
         self.kinds: dict[Resource, QueueKind] = {k.resource: k for d in dialects for k in d.queues}
-        self._cache = cache
         self._speakers = {kind.resource: dialect.name for dialect in dialects for kind in dialect.queues}
-        self._owners: dict[Resource, NodeOwner] = {}
+        self._owners = {
+            resource: NodeOwners(kind.ownership)
+            for resource, kind in self.kinds.items()
+            if kind.ownership is not None
+        }
 
     @property
     def owning(self) -> set[str]:
         """The dialects whose queues own nodes."""
-        return {self._speakers[each] for each, kind in self.kinds.items() if kind.owners is not None}
+        return {self._speakers[each] for each, kind in self.kinds.items() if kind.ownership is not None}
 
     def built_in(self) -> Iterator[Queue]:
         """The queues that are there without an object."""
@@ -49,30 +51,27 @@ class QueueObjects:
         id = self.kinds[resource].id(obj.name)
         return id, next((each for each in self.built_in() if each.id == id), None)
 
-    def changes_owners(self, resource: Resource, before: Object | None, after: Object | None) -> bool:
-        """Whether nodes may have changed hands because an object came, went or changed; a status says nothing."""
-        if self.kinds[resource].owners is None:
-            return False
+    def moved_nodes(self, resource: Resource, before: Object | None, after: Object | None) -> list[str]:
+        """The nodes that have changed hands because an object came, went or changed; a status says nothing."""
+        owners = self._owners.get(resource)
+        if owners is None:
+            return []
         same = before is not None and after is not None and before.uid == after.uid
         if same and _spec(before) == _spec(after) and before.deleting == after.deleting:  # type: ignore[union-attr]
-            return False
-        self._owners.pop(resource, None)
-        return True
+            return []
+        if after is not None:
+            return owners.put(after)
+        return owners.drop(before.name) if before is not None else []
 
     def owner(self, node: Node) -> tuple[str, list[Refusal]]:
         """The queue that a node belongs to, by the first kind that gives it one, and what is wrong with that."""
-        found, faults = "", list[Refusal]()
-        for resource, kind in self.kinds.items():
-            if kind.owners is None:
-                continue
-            owners = self._owners.get(resource)
-            if owners is None:
-                owners = self._owners[resource] = kind.owners(list(self._cache.all(resource)))
-            owner, fault = owners(node)
-            found = found or owner
-            if fault is not None:
-                faults.append(fault)
-        return found, faults
+        found = [each.owner(node) for each in self._owners.values()]
+        owner = next((owner for owner, _ in found if owner), "")
+        return owner, [fault for _, fault in found if fault is not None]
+
+    def forget_node(self, name: str) -> None:
+        for each in self._owners.values():
+            each.forget(name)
 
 
 def _spec(obj: Object | None) -> object:

@@ -10,7 +10,7 @@ a bind has been sent for, nor make one stay that is being evicted.  The answer t
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -61,7 +61,7 @@ class World(Groups):
     def __init__(self, dialects: Sequence[Dialect]) -> None:
         super().__init__(dialects)
         self.cluster.put_queue(NO_QUEUE)
-        self.queue_objects = QueueObjects(dialects, self.cache)
+        self.queue_objects = QueueObjects(dialects)
         self.queues = self.queue_objects.kinds
         for queue in self.queue_objects.built_in():
             self.cluster.put_queue(queue)
@@ -126,8 +126,7 @@ class World(Groups):
             for fault in faults:
                 self.blame(resource, obj, fault)
             self._read_queue(queue)
-            if self.queue_objects.changes_owners(resource, before, obj):
-                self._reread_owners()
+            self._reread_owners(self.queue_objects.moved_nodes(resource, before, obj))
         else:
             self._read_other(resource, obj)
 
@@ -166,10 +165,11 @@ class World(Groups):
             if task is not None:
                 self._forget_profile(task.gang.id)
                 group = self._group_facts.get(task.gang.id) if task.slot else None
-                if group is not None and self._slots.put(group):  # it is there again, if its group still lists it
+                if group is not None and self._slots.put_again(group, task.slot):
                     self.cluster_events.gangs.add(group.id)
         elif isinstance(obj, Node):
             self.cluster_events.nodes = True
+            self.queue_objects.forget_node(obj.name)
             if obj.name in self.cluster.nodes.rows:
                 self.moved |= dict.fromkeys(self._slots.on_node(obj.name))
                 self.cluster.remove_node(obj.name)
@@ -181,8 +181,7 @@ class World(Groups):
                 self._read_queue(instead)
             else:
                 self._moved_gangs(self.cluster.remove_queue(id))
-            if self.queue_objects.changes_owners(resource, obj, None):
-                self._reread_owners()
+            self._reread_owners(self.queue_objects.moved_nodes(resource, obj, None))
         elif isinstance(obj, PodDisruptionBudget):
             self.cluster.remove_budget(object_id(obj.namespace, obj.name))
         elif isinstance(obj, ResourceQuota):
@@ -301,12 +300,12 @@ class World(Groups):
             self.cluster.put_node(facts)
             self.moved |= dict.fromkeys(self._slots.on_node(facts.name))  # it may have been lost, or found
 
-    def _reread_owners(self) -> None:
-        """Queues that own nodes have changed: whose each node is may be another one's now."""
-        for node in self.cache.all(r.NODES):
-            row = self.cluster.nodes.rows.get(node.name)
+    def _reread_owners(self, nodes: Iterable[str]) -> None:
+        """Queues that own nodes have changed, and these nodes are another one's now, or contested otherwise."""
+        for name in nodes:
+            row, node = self.cluster.nodes.rows.get(name), self.cache.find(r.NODES, Node, ("", name))
             facts = self.cluster.nodes.facts[row] if row is not None else None
-            if isinstance(node, Node) and facts is not None:
+            if node is not None and facts is not None:
                 owner, faults = self.queue_objects.owner(node)
                 for fault in faults:
                     self.blame(r.NODES, node, fault)
@@ -357,7 +356,7 @@ class World(Groups):
         if moved is not None:
             self.reader.volumes.volumes_changed()
             stale |= dict.fromkeys(moved.values())
-            self.cluster_events.gangs |= set(self._slots.put_claiming(self._group_facts))
+            self.cluster_events.gangs.update(self._slots.volumes_changed(self._group_facts))
         if self._quotas_moved:
             self._quotas_moved = False
             self.cluster.namespace_weights = namespace_weights(self.cluster.quotas.values(), self._weight_names)
@@ -372,4 +371,4 @@ class World(Groups):
     def _storage_changed(self, obj: Object) -> None:
         self._stale |= dict.fromkeys(self._claiming.changed(obj))
         if isinstance(obj, PersistentVolumeClaim):
-            self.cluster_events.gangs |= set(self._slots.put_claiming(self._group_facts))
+            self.cluster_events.gangs.update(self._slots.claim_changed(key_of(obj), self._group_facts))

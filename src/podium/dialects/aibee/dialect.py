@@ -8,7 +8,7 @@ from podium.dialects.aibee.names import DIALECT, POOLS, SCHEDULER, pool_id
 from podium.dialects.aibee.profile import PROFILE
 from podium.dialects.aibee.rewriting import rewrite_pool
 from podium.dialects.aibee.status import pool_patch
-from podium.dialects.aibee.translate import DEFAULT, MARKS, owners, read_pool
+from podium.dialects.aibee.translate import DEFAULT, MARKS, OWNERSHIP, read_pool
 from podium.dialects.aibee.types import DEFINITION
 from podium.dialects.aibee.workloads import SURROUNDINGS, WORKLOADS
 from podium.dialects.dialect import Dialect, QueueKind, Setting
@@ -21,7 +21,7 @@ def aibee(setting: Setting) -> Dialect:
         marks=MARKS,
         definitions=(DEFINITION,),
         queues=(
-            QueueKind(POOLS, pool_id, read_pool, pool_patch, owners, built_in=(DEFAULT,), rewrite=rewrite_pool),
+            QueueKind(POOLS, pool_id, read_pool, pool_patch, OWNERSHIP, built_in=(DEFAULT,), rewrite=rewrite_pool),
         ),
         default_queues={SCHEDULER: DEFAULT.id},
         hooks=HOOKS,

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import msgspec
-
 from podium.core.model.model import Queue
 from podium.dialects.aibee.names import DEFAULT_POOL, POOL, pool_id, pool_name
 from podium.dialects.aibee.types import Pool
-from podium.dialects.dialect import NodeOwner
+from podium.dialects.dialect import Ownership
 from podium.dialects.kubernetes.membership import Marks, QueueMark, bearing
 from podium.dialects.kubernetes.quantities import read_amounts
 from podium.kube.selectors import EVERYTHING, LabelMatch, SelectorError, from_selector
@@ -79,56 +77,34 @@ def _selector(pool: Pool) -> LabelMatch | None:
 # --- whose nodes -------------------------------------------------------------------------------------------
 
 
-class _Claim(msgspec.Struct, frozen=True):
-    """What a node must be like for a pool."""
+def _claims(pool: Pool) -> Callable[[Node], bool] | None:
+    """Which nodes a pool selects."""
+    try:
+        matches = _selector(pool)
+    except SelectorError:
+        return None
+    if matches is None or pool.deleting or pool_name(pool.name) == DEFAULT_POOL:
+        return None
+    resources = tuple(pool.spec.support_resources or ())
 
-    name: str
-    matches: LabelMatch
-    resources: tuple[str, ...]
+    def selects(node: Node) -> bool:
+        return matches(node.labels) and all(_offered(node).get(each, 0) > 0 for each in resources)
 
-    def holds(self, node: Node, offered: Callable[[], Mapping[str, int]]) -> bool:
-        if not self.matches(node.labels):
-            return False
-        return all(offered().get(each, 0) > 0 for each in self.resources)
+    return selects
 
 
-def owners(pools: Sequence[Pool]) -> NodeOwner:
-    """Whose a node is, given all pools.
+def _offered(node: Node) -> Mapping[str, int]:
+    given = node.status.allocatable
+    return read_amounts(given if given is not None else node.status.capacity, "")[0]
 
-    Most pools ask for a label with a value: those are looked up, and only the others are asked about every node.
-    """
-    by_label: dict[tuple[str, str], list[_Claim]] = {}
-    others: list[_Claim] = []
-    for pool in pools:
-        try:
-            matches = _selector(pool)
-        except SelectorError:
-            continue
-        if matches is None or pool.deleting or pool_name(pool.name) == DEFAULT_POOL:
-            continue
-        claim = _Claim(pool.name, matches, tuple(pool.spec.support_resources or ()))
-        labels = pool.spec.node_selector.match_labels if pool.spec.node_selector is not None else None
-        if labels:
-            by_label.setdefault(next(iter(labels.items())), []).append(claim)
-        else:
-            others.append(claim)
 
-    def owner(node: Node) -> tuple[str, Refusal | None]:
-        claims = [each for label in node.labels.items() for each in by_label.get(label, ())]
-        amounts: list[Mapping[str, int]] = []
+def _judge(pools: Sequence[str]) -> tuple[str, Refusal | None]:
+    if len(pools) > 1:
+        return "", refuse(NODE_CONTESTED, first=pools[0], second=pools[1], owner=DEFAULT_POOL)
+    return (pool_id(pools[0]) if pools else ""), None
 
-        def offered() -> Mapping[str, int]:
-            if not amounts:
-                given = node.status.allocatable
-                amounts.append(read_amounts(given if given is not None else node.status.capacity, "")[0])
-            return amounts[0]
 
-        found = sorted(each.name for each in (*claims, *others) if each.holds(node, offered))
-        if len(found) > 1:
-            return "", refuse(NODE_CONTESTED, first=found[0], second=found[1], owner=DEFAULT_POOL)
-        return (pool_id(found[0]) if found else ""), None
-
-    return owner
+OWNERSHIP = Ownership(_claims, _judge)
 
 
 # --- pods --------------------------------------------------------------------------------------------------

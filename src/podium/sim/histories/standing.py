@@ -36,8 +36,8 @@ class Standing:
     def owner_of(self, node: Node) -> str:
         """The id of the queue that a node belongs to; "" for one that is everybody's."""
         for kind in self._queues:
-            if kind.owners is not None:
-                owner, _ = kind.owners(list(self._stage.server.objects(kind.resource)))(node)
+            if kind.ownership is not None:
+                owner = kind.ownership.owner(self._stage.server.objects(kind.resource), node)
                 if owner:
                     return owner
         return ""
