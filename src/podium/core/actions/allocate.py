@@ -20,7 +20,7 @@ The next queue is that with the smallest share; where the profile orders namespa
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from enum import Enum
 from functools import partial
 
@@ -78,6 +78,7 @@ class Allocate(Action):
             if session.cluster.accounts.tied:
                 group = (each for each in session.group_of(gang) if each.id in admitted)
                 unit = sorted(group, key=lambda each: (each is not gang, session.job_key(each)))
+                yield
             for each in unit:
                 if each.fail_fast and not quorum.started(each):
                     each.cycle.begin(each.tasks)
@@ -89,8 +90,8 @@ class Allocate(Action):
                 outcome = Outcome.NOTHING
                 session.refuse(gang, refusal)
             else:
-                work = partial(self._allocate, session, unit, waiting, unschedulable, over)
-                outcome = session.attempt(gang, work, Outcome.NOTHING)
+                work = self._allocate(session, unit, waiting, unschedulable, over)
+                outcome = yield from session.attempting(gang, work, Outcome.NOTHING)
                 if outcome is not Outcome.KEPT:
                     tried.update(each.id for each in unit if each is not gang)
             for each in unit:
@@ -129,19 +130,21 @@ class Allocate(Action):
         waiting: dict[str, deque[Task]],
         unschedulable: UnschedulableCache,
         over: bool,
-    ) -> Outcome:
+    ) -> Generator[None, None, Outcome]:
         """Tries one gang, or all that are tied to it; `over`: its queue gets no more than later gangs hold."""
         before = unit[0].ready + unit[0].waiting
-        tries = [] if over else self._tries(session, unit, waiting)
+        tries = [] if over else (yield from self._tries(session, unit, waiting))
         starting = set() if over else holding.startable(session, unit)
+        if len(unit) > 1:
+            yield
         if not starting and holding.may_take(session, unit):
             for each in reversed(tries):
                 each.statement.rollback()
-            if self._take(session, unit, waiting, unschedulable):
+            if (yield from self._take(session, unit, waiting, unschedulable)):
                 return Outcome.KEPT
             for gang in unit:
                 waiting.pop(gang.id, None)
-            tries = [] if over else self._tries(session, unit, waiting)
+            tries = [] if over else (yield from self._tries(session, unit, waiting))
         if over:
             session.refuse(unit[0], overuse(session, session.queues[unit[0].queue])(_placeable(unit[0])))
             return Outcome.NOTHING
@@ -170,10 +173,10 @@ class Allocate(Action):
         unit: Sequence[Gang],
         waiting: dict[str, deque[Task]],
         unschedulable: UnschedulableCache,
-    ) -> bool:
+    ) -> Generator[None, None, bool]:
         """Whether a group starts with what later ones hold."""
         fresh: dict[str, deque[Task]] = {}
-        taken = holding.take(
+        taken = yield from holding.take(
             session,
             unit,
             lambda gangs: self._tries(session, gangs, fresh),
@@ -183,8 +186,16 @@ class Allocate(Action):
             waiting |= fresh
         return taken
 
-    def _tries(self, session: Session, unit: Sequence[Gang], waiting: dict[str, deque[Task]]) -> list[Attempt]:
-        return [self._try(session, gang, waiting) for gang in unit]
+    def _tries(
+        self, session: Session, unit: Sequence[Gang], waiting: dict[str, deque[Task]]
+    ) -> Generator[None, None, list[Attempt]]:
+        """Finds places for all of them.  Thousands may be tied to each other: others want a turn in between."""
+        tries: list[Attempt] = []
+        for gang in unit:
+            tries.append(self._try(session, gang, waiting))
+            if len(unit) > 1:
+                yield
+        return tries
 
     def _try(self, session: Session, gang: Gang, waiting: dict[str, deque[Task]]) -> Attempt:
         """Finds places for one gang, in a statement of its own."""

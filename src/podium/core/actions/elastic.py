@@ -11,7 +11,7 @@ is room; they grow with the next plan, so that units which come together share w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import msgspec
 
@@ -88,11 +88,11 @@ class Elastic(Action):
         # then the timer would ring for ever.  Without a plan, nothing has just come.
         whole = session.now >= last + options.period if last is not None else runs
         if whole or session.gangs_changed:
-            session.attempt(gangs[0], lambda: _plan(session, gangs, options, whole=whole), None)
+            yield from session.attempting(gangs[0], _plan(session, gangs, options, whole=whole), None)
         yield
 
 
-def _plan(session: Session, gangs: list[Gang], options: _Options, *, whole: bool) -> None:
+def _plan(session: Session, gangs: list[Gang], options: _Options, *, whole: bool) -> Generator[None, None, None]:
     """One plan for all units, or only for those that wait."""
     gpu = session.cluster.dimensions.find(options.gpu)
     for gang in gangs:
@@ -110,7 +110,7 @@ def _plan(session: Session, gangs: list[Gang], options: _Options, *, whole: bool
     limits = Limits(session, units, options.quotas, options.max_load, options.gpu)
     room = SessionRoom(session, limits, gpu)
     policy = options.policy(session, gpu)
-    policy.plan(units, room, Others(session), session.now, whole=whole)
+    yield from policy.plan(units, room, Others(session), session.now, whole=whole)
     for unit in units:
         _decide(session, room, unit)
     room.close()

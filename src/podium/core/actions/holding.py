@@ -13,7 +13,7 @@ alone always can, and nobody gives up anything for nothing: gangs that hold plac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 
 from podium.core.framework.reserved import still_fits
 from podium.core.framework.session import Session
@@ -43,17 +43,22 @@ def startable(session: Session, unit: Sequence[Gang]) -> set[str]:
     if len(unit) == 1 and not unit[0].together:
         return {unit[0].id} if session.ready(unit[0]) else set()
     tried = {gang.id for gang in unit}
-    found = {gang.id: gang for gang in unit if session.ready(gang)}
-    while True:
-        waiting = [
-            gang
-            for gang in found.values()
-            if any(id not in found and (id in tried or not _has_enough(session, id)) for id in _others(gang))
-        ]
-        if not waiting:
-            return set(found)
-        for gang in waiting:
-            del found[gang.id]
+    found = {gang.id for gang in unit if session.ready(gang)}
+    waited_for: dict[str, list[str]] = {}  # by whom
+    lacking: list[str] = []
+    for gang in unit:
+        for id in _others(gang) if gang.id in found else ():
+            if id in tried:
+                waited_for.setdefault(id, []).append(gang.id)
+            elif not _has_enough(session, id):
+                lacking.append(gang.id)
+    # Who waits for one that lacks something lacks something: each is looked at once, however long the chain.
+    lacking += tried - found
+    while lacking:
+        id = lacking.pop()
+        found.discard(id)
+        lacking += waited_for.pop(id, ())
+    return found
 
 
 def all_promised(session: Session, tries: Sequence[Attempt]) -> bool:
@@ -104,9 +109,9 @@ def may_take(session: Session, unit: Sequence[Gang]) -> bool:
 def take(
     session: Session,
     unit: Sequence[Gang],
-    tries: Callable[[Sequence[Gang]], list[Attempt]],
+    tries: Callable[[Sequence[Gang]], Generator[None, None, list[Attempt]]],
     keep: Callable[[list[Attempt]], object],
-) -> bool:
+) -> Generator[None, None, bool]:
     """Tries a group as if neither it nor those after it held anything; whether it starts with that.
 
     Then those after it keep what is not needed: a group all of its places, or none.  Else all is as it was.
@@ -119,7 +124,7 @@ def take(
         releasing.rollback()
         return False
     # In the order in which they would be tried if none of them had anything.
-    found = tries(sorted(unit, key=session.job_key))
+    found = yield from tries(sorted(unit, key=session.job_key))
     starting = startable(session, unit)
     if unit[0].id not in starting:
         for each in reversed(found):

@@ -260,6 +260,9 @@ class Slots:
 
     def _match(self, group: str) -> None:
         """Pods that fill no slot take those that are free: first the ones on the nodes that are reserved."""
+        waiting = self._unslotted.get(group)
+        if not waiting or not any(map(self._is_free, self._listed.get(group, ()))):
+            return  # thousands may name a set in which nothing is free
         for exact in (True, False):
             for task in list(self._unslotted.get(group, {}).values()):
                 if task.state not in _FILLING:

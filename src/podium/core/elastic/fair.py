@@ -15,7 +15,7 @@ Pods of others come first.  Room is kept free for those that wait, and units shr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -56,7 +56,9 @@ class FairPolicy:
     def score(self, unit: Unit) -> float:
         return self.tree.score(unit)
 
-    def plan(self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool) -> None:
+    def plan(
+        self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool
+    ) -> Iterator[None]:
         order = self.order([unit for unit in units if not unit.completed])
         for unit in order:
             if unit.planned > unit.most:
@@ -68,7 +70,7 @@ class FairPolicy:
         if patient is not None:
             waiting.remove(patient)
             waiting.insert(0, patient)
-        stuck = self._start(waiting, patient, room)
+        stuck = yield from self._start(waiting, patient, room)
         if not whole:
             return
         grow(order, room, now)
@@ -76,9 +78,9 @@ class FairPolicy:
             return
         shrinking = _Shrinking(self._fairness, self.tree, order, room, now)
         if unmet:
-            shrinking.for_others(unmet)
+            yield from shrinking.for_others(unmet)
         elif stuck:
-            shrinking.for_waiting(stuck, patient)
+            yield from shrinking.for_waiting(stuck, patient)
         elif not any(unit.planned != unit.expected for unit in order):
             shrinking.for_evenness()
 
@@ -94,10 +96,13 @@ class FairPolicy:
                 room.release(unit)
         return found
 
-    def _start(self, waiting: Sequence[Unit], patient: Unit | None, room: SessionRoom) -> list[Unit]:
+    def _start(
+        self, waiting: Sequence[Unit], patient: Unit | None, room: SessionRoom
+    ) -> Generator[None, None, list[Unit]]:
         """Starts what has room: those that have none, not even once those that are leaving have left."""
         stuck: list[Unit] = []
         for unit in waiting:
+            yield
             if room.start(unit):
                 unit.planned = unit.least
                 continue
@@ -164,7 +169,7 @@ class _Shrinking:
             and (above is None or self._tree.score(unit) > max(self._far, above))
         ]
 
-    def for_others(self, tasks: Sequence[Task]) -> None:
+    def for_others(self, tasks: Sequence[Task]) -> Iterator[None]:
         """Pods that are no unit's: those that matter more than a unit need not wait for its window."""
         failed = 0
         for task in tasks:
@@ -174,19 +179,21 @@ class _Shrinking:
                 donors = [
                     unit for unit in donors if task.priority > unit.obj.priority or not unit.frozen(self._now)
                 ]
-            failed += not make_room_for_all(self._room, [partial(self._room.place_later, task)], donors)
+            place = partial(self._room.place_later, task)
+            failed += not (yield from make_room_for_all(self._room, [place], donors))
             if failed >= _MOST_TRIES:
                 return
 
-    def for_waiting(self, stuck: Sequence[Unit], patient: Unit | None) -> None:
+    def for_waiting(self, stuck: Sequence[Unit], patient: Unit | None) -> Iterator[None]:
         failed = 0
         for unit in stuck:
             above = None if unit is patient else self._tree.score(unit)
             donors = self._donors(above=above)
             places = [partial(self._room.place_later, task) for task in self._room.slots_of(unit)]
-            if make_room_for_all(self._room, places, donors):
+            fits = self._room.could_ever_fit(list(unit.obj.tasks.values()))
+            if fits and (yield from make_room_for_all(self._room, places, donors)):
                 continue
-            if not self._end_others(unit, places):
+            if not fits or not self._end_others(unit, places):
                 failed += 1
             if failed >= _MOST_TRIES:
                 return

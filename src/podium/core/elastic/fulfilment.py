@@ -13,7 +13,7 @@ still finds no place the most fulfilled give way until it does, as far as that h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -102,12 +102,15 @@ class FulfilmentPolicy:
     def score(self, unit: Unit) -> float:
         return fulfilment(unit)
 
-    def plan(self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool) -> None:
+    def plan(
+        self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool
+    ) -> Iterator[None]:
         live = sorted_units(units, lambda unit: not unit.completed)
         room.begin_leaving(live)
         unmet = others.place(room)
         stuck: list[Unit] = []
         for unit in sorted((each for each in live if each.waiting), key=lambda each: (each.since, each.name)):
+            yield
             if room.start(unit):
                 unit.planned = unit.least
             elif not (room.leaving and room.start_later(unit)):
@@ -135,15 +138,17 @@ class FulfilmentPolicy:
         for unit in may_change:
             for _ in range(unit.expected - unit.planned):
                 room.leave(unit)
-        self._give_way([[task] for task in unmet], may_change, room)
-        self._give_way([room.slots_of(unit) for unit in stuck], may_change, room)
+        yield from self._give_way([[task] for task in unmet], may_change, room)
+        fitting = (each for each in stuck if room.could_ever_fit(list(each.obj.tasks.values())))
+        yield from self._give_way((room.slots_of(unit) for unit in fitting), may_change, room)
 
-    def _give_way(self, wanted: Iterable[list[Task]], units: Sequence[Unit], room: SessionRoom) -> None:
+    def _give_way(self, wanted: Iterable[list[Task]], units: Sequence[Unit], room: SessionRoom) -> Iterator[None]:
         """For each of what finds no place: those that have not grown, the most fulfilled first."""
         failed = 0
         for tasks in wanted:
             donors = [each for each in reversed(units) if each.planned <= each.expected]
-            failed += not make_room_for_all(room, [partial(room.place_later, task) for task in tasks], donors)
+            places = [partial(room.place_later, task) for task in tasks]
+            failed += not (yield from make_room_for_all(room, places, donors))
             if failed >= _MOST_TRIES:
                 return
 

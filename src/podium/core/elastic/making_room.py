@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from podium.core.elastic.room import SessionRoom
 from podium.core.elastic.unit import Unit
@@ -21,10 +21,16 @@ def make_room(room: SessionRoom, place: Place, donors: list[Unit]) -> bool:
     return True
 
 
-def make_room_for_all(room: SessionRoom, places: Sequence[Place], donors: list[Unit]) -> bool:
-    """Room for all of something, or nobody shrinks for it."""
+def make_room_for_all(
+    room: SessionRoom, places: Sequence[Place], donors: list[Unit]
+) -> Generator[None, None, bool]:
+    """Room for all of something, or nobody shrinks for it.  It pauses after each place: there may be thousands."""
     mark, before = room.mark(), [(unit, unit.planned) for unit in donors]
-    if all(make_room(room, place, donors) for place in places):
+    for place in places:
+        if not make_room(room, place, donors):
+            break
+        yield
+    else:
         return True
     room.undo(mark)
     for unit, planned in before:

@@ -7,7 +7,7 @@ room for then, and takes that back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from podium.core.elastic.others import Others
@@ -18,8 +18,13 @@ from podium.core.elastic.unit import Unit
 class Policy(Protocol):
     """A way to decide on sizes."""
 
-    def plan(self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool) -> None:
-        """Gives every unit its planned size; unless it is a `whole` plan, only to those that wait."""
+    def plan(
+        self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool
+    ) -> Iterator[None]:
+        """Gives every unit its planned size; unless it is a `whole` plan, only to those that wait.
+
+        It pauses before each that waits: there may be thousands, and each takes a while.
+        """
         ...
 
     def score(self, unit: Unit) -> float:

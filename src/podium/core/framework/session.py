@@ -10,7 +10,7 @@ the next one begins, and what still waits at the end is reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -74,6 +74,7 @@ class Session(Framework):
         self._running = ""  # the action whose turn it is
         self._failures: set[str] = set()  # who has been reported
         self._reported: set[str] = set()  # gangs that know why they wait
+        self._last_judged: tuple[tuple[str, int], Refusal, Refusal] | None = None
         self._broken: Refusal | None = None  # what ended an action early
         for each in (entry for tier in tiers for entry in tier):
             watch_answers(each.plugin, cluster.nodes.count)
@@ -235,13 +236,24 @@ class Session(Framework):
     def refuse(self, gang: Gang, refusal: Refusal, task: Task | None = None) -> None:
         if not isinstance(refusal, Refusal):  # an action may be anybody's code
             raise TypeError(f"want a Refusal of gang {gang.name}, got {refusal!r}")
-        for plugin in self._judges:
-            try:
-                refusal = plugin.job_refused(gang, refusal) or refusal
-            except Exception as error:
-                self.blame(error)
+        if self._judges:
+            refusal = self._judged(gang, refusal)
         self._reported.add(gang.id)
         self.decisions.append(Refuse(gang.id, refusal, task.id if task is not None else ""))
+
+    def _judged(self, gang: Gang, refusal: Refusal) -> Refusal:
+        """What plugins make of a refusal; they are asked once about that of a gang's ten thousand equal tasks."""
+        asked = (gang.id, self.tick)
+        if self._last_judged is not None and self._last_judged[:2] == (asked, refusal):
+            return self._last_judged[2]
+        judged = refusal
+        for plugin in self._judges:
+            try:
+                judged = plugin.job_refused(gang, judged) or judged
+            except Exception as error:
+                self.blame(error)
+        self._last_judged = (asked, refusal, judged)
+        return judged
 
     def look_again(self, gang: Gang, at: float) -> None:
         """Time alone may change what is decided on a gang: it is looked at then, though nothing happens."""
@@ -300,6 +312,18 @@ class Session(Framework):
         self._open.clear()
         try:
             return work()
+        except Exception as error:
+            self._undo()
+            self.refuse(gang, self.blame(error))
+            return failed
+        finally:
+            self._open.clear()
+
+    def attempting(self, gang: Gang, work: Generator[None, None, T], failed: T) -> Generator[None, None, T]:
+        """The same for work on many gangs at once, which pauses now and then with its statements open."""
+        self._open.clear()
+        try:
+            return (yield from work)
         except Exception as error:
             self._undo()
             self.refuse(gang, self.blame(error))

@@ -7,6 +7,7 @@ in all and by role; a lone task is a gang of one.  Queues form a tree and share 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -287,6 +288,7 @@ class Gang:
         self.counts = [0] * _STATES
         self.role_counts: dict[str, list[int]] = {}
         self.pending_best_effort = 0
+        self.role_best_effort: Counter[str] = Counter()  # the same by role
 
     def add(self, task: Task) -> None:
         task.gang = self
@@ -319,7 +321,9 @@ class Gang:
             counts[before] -= count
             counts[state] += count
         if before is State.PENDING and first.best_effort:
-            self.pending_best_effort -= sum(1 for task in tasks if not task.gated)
+            free = sum(1 for task in tasks if not task.gated)
+            self.pending_best_effort -= free
+            self.role_best_effort[first.role] -= free
 
     def enter(self, phase: Phase) -> None:
         self.phase = phase
@@ -341,6 +345,7 @@ class Gang:
         roles[task.state] += sign
         if task.state is State.PENDING and task.best_effort and not task.gated:
             self.pending_best_effort += sign
+            self.role_best_effort[task.role] += sign
 
     def count(self, states: Iterable[State]) -> int:
         counts = self.counts

@@ -271,13 +271,8 @@ def _lacks(gang: Gang, states: States, also: Collection[Task] = ()) -> int:
     have = gang.ready if states is READY else gang.count(states)  # the first is asked far more often
     lacks = gang.minimum - have - gang.pending_best_effort - len(also)
     for role, least in _by_role(gang).items():
-        waiting = sum(
-            1
-            for task in gang.tasks.values()
-            if task.role == role and task.state is State.PENDING and task.best_effort and not task.gated
-        )
-        extra = sum(1 for task in also if task.role == role)
-        lacks = max(lacks, least - gang.count_role(role, states) - waiting - extra)
+        extra = sum(1 for task in also if task.role == role) if also else 0
+        lacks = max(lacks, least - gang.count_role(role, states) - gang.role_best_effort[role] - extra)
     return lacks
 
 

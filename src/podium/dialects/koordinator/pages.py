@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from podium.core.model import quorum
 from podium.core.model.model import PLACED, Gang, State
@@ -18,27 +18,39 @@ from podium.dialects.koordinator.options import MODE_NAMES, POLICY_NAMES
 from podium.kube.times import format_time
 
 _SERVICE = "/apis/v1/plugins/Coscheduling"
+# Gangs of one group that are named with each of them: a list of thousands, with thousands of them, has no end.
+_MOST_NAMED = 100
+
+_ALL, _PENDING, _WAITING = (
+    frozenset(State),
+    frozenset({State.PENDING, State.PIPELINED}),
+    frozenset({State.RESERVED}),
+)
+_BOUND = PLACED | {State.SUCCEEDED}
 
 
 def page(path: str, gangs: dict[str, Gang]) -> Document | None:
     """The page of a path; None if there is none."""
     path = path.removeprefix(_SERVICE)
+    parts = path.split("/")
+    one = gangs.get(gang_id(parts[2], parts[3])) if len(parts) == 4 and parts[1] == "gang" else None
+    if one is None and path != "/gangs":
+        return None
     own = {id: gang for id, gang in gangs.items() if id.startswith(PREFIX)}
-    groups = {
-        each.id: group
+    infos = {
+        each.id: info
         for group in quorum.components((each for each in own.values() if each.together), gangs.get)
+        for info in (_group(group),)
         for each in group
     }
-    if path == "/gangs":
-        return {id.removeprefix(PREFIX): _gang(gang, groups.get(id, [gang])) for id, gang in sorted(own.items())}
-    parts = path.split("/")
-    if len(parts) == 4 and parts[1] == "gang":
-        gang = own.get(gang_id(parts[2], parts[3]))
-        return _gang(gang, groups.get(gang.id, [gang])) if gang is not None else None
-    return None
+    if one is not None:
+        return _gang(one, infos.get(one.id))
+    return {id.removeprefix(PREFIX): _gang(gang, infos.get(id)) for id, gang in sorted(own.items())}
 
 
-def _gang(gang: Gang, group: Sequence[Gang]) -> Document:
+def _gang(gang: Gang, group: Document | None) -> Document:
+    """One gang, with what is told of its group; None for a gang that is alone."""
+    together = (f"{gang.namespace}/{gang.name}", *(id.removeprefix(PREFIX) for id in gang.together))
     return {
         "name": f"{gang.namespace}/{gang.name}",
         "waitTime": int((gang.waiting_time or 0.0) * 1e9),
@@ -47,30 +59,35 @@ def _gang(gang: Gang, group: Sequence[Gang]) -> Document:
         "gangMatchPolicy": POLICY_NAMES[gang.match],
         "minRequiredNumber": gang.minimum,
         "totalChildrenNum": int(gang.attributes.get(TOTAL, gang.minimum)),
-        "gangGroup": sorted({f"{gang.namespace}/{gang.name}", *(id.removeprefix(PREFIX) for id in gang.together)}),
-        "children": _named(gang, State),
-        "pendingChildren": _named(gang, (State.PENDING, State.PIPELINED)),
-        "waitingForBindChildren": _named(gang, (State.RESERVED,)),
-        "boundChildren": _named(gang, (*PLACED, State.SUCCEEDED)),
+        "gangGroup": sorted(set(together[:_MOST_NAMED])),
+        "children": _named(gang, _ALL),
+        "pendingChildren": _named(gang, _PENDING),
+        "waitingForBindChildren": _named(gang, _WAITING),
+        "boundChildren": _named(gang, _BOUND),
         "onceResourceSatisfied": gang.satisfied_once,
         "scheduleCycle": gang.cycle.number,
         "scheduleCycleValid": gang.cycle.valid,
         "childrenScheduleRoundMap": _rounds(gang),
-        "gangGroupInfo": {
-            "gangGroupId": ",".join(sorted(f"{each.namespace}/{each.name}" for each in group)),
-            "onceResourceSatisfied": all(each.satisfied_once for each in group),
-            "scheduleCycle": max(each.cycle.number for each in group),
-            "scheduleCycleValid": all(each.cycle.valid for each in group),
-            "childrenScheduleRoundMap": {name: cycle for each in group for name, cycle in _rounds(each).items()},
-        },
+        "gangGroupInfo": group if group is not None else _group([gang]),
         "gangFrom": gang.attributes.get(FROM, ""),
         "hasGangInit": True,
     }
 
 
-def _named(gang: Gang, states: Iterable[State]) -> list[str]:
-    wanted = frozenset(states)
-    return sorted(f"{task.namespace}/{task.name}" for task in gang.tasks.values() if task.state in wanted)
+def _group(group: Sequence[Gang]) -> Document:
+    """What all gangs of a group say of it: the first of them by name, if there are very many."""
+    told = sorted(group, key=lambda each: (each.namespace, each.name))[:_MOST_NAMED]
+    return {
+        "gangGroupId": ",".join(f"{each.namespace}/{each.name}" for each in told),
+        "onceResourceSatisfied": all(each.satisfied_once for each in group),
+        "scheduleCycle": max(each.cycle.number for each in group),
+        "scheduleCycleValid": all(each.cycle.valid for each in group),
+        "childrenScheduleRoundMap": {name: cycle for each in told for name, cycle in _rounds(each).items()},
+    }
+
+
+def _named(gang: Gang, states: frozenset[State]) -> list[str]:
+    return sorted(f"{task.namespace}/{task.name}" for task in gang.tasks.values() if task.state in states)
 
 
 def _rounds(gang: Gang) -> dict[str, int]:
