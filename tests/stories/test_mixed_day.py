@@ -1,4 +1,4 @@
-"""An hour of the mixed day on an embedded cluster, as fast as simulated pods can be; with PODIUM_SOAK=1 all of it."""
+"""An hour of the mixed day on an embedded cluster, ten times as fast; with PODIUM_SOAK=1 all of the day."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_an_hour_of_the_day_on_an_embedded_cluster() -> None:
                 resource = KINDS[document["apiVersion"], document["kind"]]
                 await client.create(resource, "default" if resource.namespaced else "", document)
         end = time.monotonic() + PATIENCE
-        while (rules.waiting or rules.running) and time.monotonic() < end:
+        while (rules.waiting or rules.running) and time.monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(0.2)
         driver.cancel()
         with contextlib.suppress(asyncio.CancelledError):
