@@ -163,7 +163,7 @@ class Allocate(Action):
             unschedulable.learn(unit[0], placed[0] - before, tries[0].refusal)
         for each, found in zip(tries, placed, strict=True):
             if each.gang.id not in starting:
-                refusal = each.refusal or _why_not(session, each.gang)
+                refusal = each.refusal or _why_not(session, each.gang, found)
                 session.refuse(each.gang, gang_refusal(session, each.gang, found, refusal))
         return outcome
 
@@ -306,7 +306,7 @@ def _claimable(gang: Gang) -> Iterator[Task]:
                 yield task
 
 
-def _why_not(session: Session, gang: Gang) -> Refusal:
+def _why_not(session: Session, gang: Gang, placed: int) -> Refusal:
     """What keeps a gang whose tasks found places, or had none to look for."""
     held = sum(1 for task in gang.tasks.values() if task.state is State.PENDING and task.gated)
     if held:
@@ -315,7 +315,7 @@ def _why_not(session: Session, gang: Gang) -> Refusal:
     if awaited:
         return refuse(GROUP_INCOMPLETE, awaited=tuple(awaited))
     # Those that could be placed are too few: where only those count that wait, what is bound does not.
-    return refuse(TOO_FEW, need=gang.minimum, have=max(0, gang.minimum - quorum.missing(gang)))
+    return refuse(TOO_FEW, need=gang.minimum, have=quorum.counted(gang, placed))
 
 
 def _equal_tasks(session: Session, tasks: deque[Task], count: int) -> list[Task]:

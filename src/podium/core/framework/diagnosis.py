@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from podium.core.framework.plugin import Plugin
 from podium.core.framework.session import Session
 from podium.core.framework.shares import Sharing, Standing, called
+from podium.core.model import quorum
 from podium.core.model.model import Gang, Queue, State, Task, TaskClass
 from podium.core.model.resources import CPU, MEMORY, PODS
 from podium.numbers import Block, Cause, Places, Total
@@ -249,7 +250,8 @@ def _standing(session: Session, queue: Queue) -> Standing | None:
 def gang_refusal(session: Session, gang: Gang, placed: int, cause: Refusal) -> Refusal:
     """The refusal of a gang when so many of its tasks could be placed; that of a lone task names no members."""
     if gang.minimum > 1 or len(gang.tasks) > 1:
-        return refuse(GANG, placed=placed, need=gang.minimum, cause=cause, never=_too_large(session, gang))
+        never = _too_large(session, gang)
+        return refuse(GANG, placed=quorum.counted(gang, placed), need=gang.minimum, cause=cause, never=never)
     return cause
 
 

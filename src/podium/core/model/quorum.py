@@ -44,6 +44,11 @@ def counts_waiting_only(gang: Gang) -> bool:
     return gang.match is MatchPolicy.ONLY_WAITING
 
 
+def counted(gang: Gang, placed: int) -> int:
+    """Of so many members with a place, bound ones among them, those that count."""
+    return placed - gang.count(READY - _ONLY_WAITING) if counts_waiting_only(gang) else placed
+
+
 # --- enough members ----------------------------------------------------------------------------------------------
 
 
