@@ -20,9 +20,7 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-async def lease(
-    cluster: Cluster, name: str, place: str = "kube-system", age: float = 1.0, **notes: str
-) -> None:
+async def lease(cluster: Cluster, name: str, place: str = "kube-system", age: float = 1.0, **notes: str) -> None:
     spec = {"holderIdentity": "somebody", "renewTime": format_micro_time(time.time() - age)}
     metadata: dict[str, Any] = {"name": name, "annotations": notes}
     await cluster.client.create(LEASES, place, {"metadata": metadata, "spec": spec})
