@@ -302,7 +302,7 @@ class Framework:
 
 def _gives_key(plugin: Plugin, order: str, key: str) -> bool:
     """Whether a plugin gives an order as a key as well."""
-    return plugin.has(key) and _key_of_order(type(plugin), order, key)  # type: ignore[arg-type]  # as in `plugin`
+    return plugin.has(key) and _key_of_order(type(plugin), order, key)
 
 
 _KEYS: dict[tuple[type[Plugin], str, str], bool] = {}
