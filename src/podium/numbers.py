@@ -289,8 +289,9 @@ class BindAnswer(Numbers, frozen=True):
 
 
 def shown_gang(id: str) -> str:
-    """A gang as its users name it.  It need not be there, so all that is known is its id."""
-    return id.partition("/")[2]
+    """A gang as its users name it: without the API.  It need not be there, so all that is known is its id."""
+    name = id.partition("/")[2]
+    return name if "/" in name else id
 
 
 class Partners(Numbers, frozen=True):
