@@ -230,6 +230,19 @@ def test_only_those_that_wait_count_though_it_was_satisfied() -> None:
     assert "5 of 3" not in stage.said("g-more-0")
 
 
+def test_a_member_of_one_that_was_satisfied_takes_what_later_ones_hold_as_a_lone_pod_does() -> None:
+    stage = Stage("a", "b", "c")
+    stage.gang("g", 2)
+    stage.pass_seconds(2)
+    stage.gang("later", 1, 2, {MODE: "NonStrict"})
+    stage.pod("later-x", {NAME: "later", MIN_AVAILABLE: "2", MODE: "NonStrict"}, nodeSelector={"no": "such"})
+    stage.pass_seconds(2)
+    assert (stage.bound("g"), stage.reserved("later")) == (2, 1)
+    stage.pod("g-more", {NAME: "g", MIN_AVAILABLE: "2"})
+    stage.pass_seconds(2)
+    assert (stage.bound("g-more"), stage.reserved("later")) == (1, 0)
+
+
 @pytest.mark.case("M07", "both")
 def test_those_that_run_count_with_those_that_wait() -> None:
     stage = Stage("a", "b", "c", "d")

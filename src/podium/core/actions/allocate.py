@@ -137,7 +137,9 @@ class Allocate(Action):
         starting = set() if over else holding.startable(session, unit)
         if len(unit) > 1:
             yield
-        if not starting and holding.may_take(session, unit):
+        # One that was satisfied once is always ready, also with nothing found for it.
+        in_vain = not starting or all(each.statement.empty for each in tries)
+        if in_vain and holding.may_take(session, unit):
             for each in reversed(tries):
                 each.statement.rollback()
             if (yield from self._take(session, unit, waiting, unschedulable)):

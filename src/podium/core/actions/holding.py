@@ -101,7 +101,8 @@ def _has_enough(session: Session, id: str) -> bool:
 
 def may_take(session: Session, unit: Sequence[Gang]) -> bool:
     """Whether there is anything that a group could take, from later ones or from its own places."""
-    if not session.holders or all(map(quorum.bound_enough, unit)):
+    # What comes beyond the minimum waits for room; members of one that was satisfied once are like lone tasks.
+    if not session.holders or all(quorum.bound_enough(gang) and not quorum.released(gang) for gang in unit):
         return False
     return any(gang.counts[State.RESERVED] for gang in unit) or bool(_later(session, unit))
 
@@ -126,7 +127,7 @@ def take(
     # In the order in which they would be tried if none of them had anything.
     found = yield from tries(sorted(unit, key=session.job_key))
     starting = startable(session, unit)
-    if unit[0].id not in starting:
+    if unit[0].id not in starting or all(each.statement.empty for each in found):
         for each in reversed(found):
             each.statement.rollback()
         releasing.rollback()
