@@ -19,6 +19,7 @@ BENCHMARKS = (
     "poison",
     "adversarial",
     "jobs",
+    "pools",
     "embedded",
     "answers",
 )

@@ -172,3 +172,24 @@ def test_a_scheduler_that_starts_anew_finds_nothing_that_was_overlooked(seed: in
     stage.restart()
     stage.settle(60)
     assert stage.placed == placed
+
+
+def test_many_that_were_promised_places_wait_for_them_in_peace() -> None:
+    """They are asked in every turn, beside a portion of the others, and are no reason for another turn."""
+    count = PORTION + 4
+    stage = PoolStage()
+    stage.pool("a", disableBorrowing=True)
+    stage.add_node("n", "a", cpu=count)
+    for number in range(count):
+        stage.task(f"low-{number}", "a", 1, node="n")
+    for number in range(count):
+        stage.task(f"high-{number}", "a", 1, priority=5)
+    stage.settle(1)
+    assert len(stage.leaving) == count
+    assert all(stage.nominated(f"high-{number}") == "n" for number in range(count))
+    turns = stage.scheduler.counters.turns
+    stage.settle(1)
+    assert stage.scheduler.counters.turns - turns < PORTION
+    stage.bury()
+    stage.settle()
+    assert sorted(stage.placed) == sorted(f"high-{number}" for number in range(count))

@@ -360,14 +360,15 @@ class Scheduler:
         served = [id for id in ordered if active[id].profile in self._profiles]
         if backlog is None:
             return served
-        asked = []
+        promised, asked = self._cluster.promised, []
         for id in served:
-            if backlog.keeps(active[id]):
+            # Who was promised a place is there in every turn, to defend it.
+            if backlog.keeps(active[id]) and id not in promised:
                 backlog.put(active[id])
                 self._requeue.handed_over(id)
             else:
                 asked.append(id)
-        return asked + sorted(backlog.take() - self._backoff.gangs)
+        return asked + sorted(backlog.take() - self._backoff.gangs - set(asked))
 
     def _with_partners(self, chosen: set[str]) -> set[str]:
         """Gangs that start together are looked at together, or not at all while one of them is left alone."""
