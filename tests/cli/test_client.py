@@ -123,3 +123,20 @@ def test_kinds_are_known_by_all_of_their_names() -> None:
     assert [each.group for each in known_kinds("vcjob")] == ["batch.volcano.sh"]
     assert known_kinds("nothing") == []
     assert split("pod/x") == ("pod", "x")
+
+
+def test_what_has_no_pods_says_so_in_its_own_words(kubeconfig: Path) -> None:
+    """A job that was held, and a kind that never waits."""
+    template = {"spec": pod("held", 8)["spec"]}
+    tasks = [{"name": "worker", "replicas": 2, "template": template}]
+    spec = {"minAvailable": 2, "schedulerName": "volcano", "tasks": tasks}
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "held"}, "spec": spec}
+    with Client(kubeconfig) as podium:
+        (made,) = podium.submit(job)
+        podium.hold(made)
+        with contextlib.suppress(TimeoutError):
+            podium.wait(made, timeout=60)
+        assert podium.why(made).sentence.startswith("it has no pods: Aborted")
+        podium.cancel(made)
+        assert "a node waits for nothing" in podium.why("node/node-000").sentence
+    assert "a node waits for nothing" in command(kubeconfig, "why", "node/node-000")[1]

@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
-from podium.client.progress import progress_of
+from podium.client.progress import own_words, progress_of
 from podium.client.reading import BETWEEN, Begun, Warn, read_model, silent
 from podium.client.references import Reference, find, resource_of
 from podium.core.profiles.profile import Profile
@@ -28,7 +29,7 @@ from podium.kube.changes import Document, Patch
 from podium.kube.client import Client as Calls
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
-from podium.kube.resources import CRONJOBS, JOBS, PODS
+from podium.kube.resources import CRONJOBS, JOBS, NODES, PODS
 from podium.kube.status import error_from_body
 from podium.kube.transport import Request, Transport
 from podium.kube.yaml_files import YamlText
@@ -276,9 +277,16 @@ class AsyncClient:
 
 def answer(model: Model, reference: Reference, document: Document, *, search: bool) -> Explanation:
     """Why one object waits."""
+    if reference.resource == NODES:
+        sentence = "a node waits for nothing: `podium nodes -o wide` shows what of it is free"
+        return Explanation(str(reference), "", "empty", sentence)
     if reference.resource in model.world.queues:
         return explain_queue(model, reference.resource, document)
     target: Target = target_of(model, reference.resource, document)
+    if not target.tasks and not target.gangs:
+        said = own_words(reference.resource, document)
+        if said:
+            target = msgspec.structs.replace(target, absent=f"it has no pods: {said}")
     return explain(model, target, search=search)
 
 

@@ -28,7 +28,17 @@ def progress_of(resource: Resource, document: Document, phases: Mapping[str, int
         current = status.get("observedGeneration") == document["metadata"].get("generation")
         state = State.DONE if current and available == count else State.GOING
         return Progress(state, f"{available} of {count} replicas available")
+    return _in_its_dialect(resource, document, phases) or Progress(State.DONE, "created")
+
+
+def own_words(resource: Resource, document: Document) -> str:
+    """What a job of a dialect says of itself while it has no pods: that it was held, for one; "" for others."""
+    found = _in_its_dialect(resource, document, {})
+    return found.message if found is not None and document.get("status") else ""
+
+
+def _in_its_dialect(resource: Resource, document: Document, phases: Mapping[str, int]) -> Progress | None:
     for dialect in speaking():
         if resource in dialect.progress:
             return dialect.progress[resource](document, phases)
-    return Progress(State.DONE, "created")
+    return None
