@@ -164,9 +164,7 @@ class World(Groups):
             self.cluster.remove_gang(f"pod/{obj.uid}")
             if task is not None:
                 self._forget_profile(task.gang.id)
-                group = self._group_facts.get(task.gang.id) if task.slot else None
-                if group is not None and self._slots.put_again(group, task.slot):
-                    self.cluster_events.gangs.add(group.id)
+                self._put_slot_again(task.gang.id, task.slot)
         elif isinstance(obj, Node):
             self.cluster_events.nodes = True
             self.queue_objects.forget_node(obj.name)
@@ -193,6 +191,12 @@ class World(Groups):
     def pod_of(self, task: Task) -> Pod | None:
         """The pod of a task as it was last seen, or of another one by its name."""
         return self.cache.find(r.PODS, Pod, (task.namespace, task.name))
+
+    def _put_slot_again(self, gang: str, slot: str) -> None:
+        """A pod has left its slot: if its group still lists the slot, that waits for another pod."""
+        group = self._group_facts.get(gang) if slot else None
+        if group is not None and self._slots.put_again(group, slot):
+            self.cluster_events.gangs.add(group.id)
 
     def _read_pod(self, pod: Pod) -> None:
         facts = self.reader.read(pod)
@@ -233,8 +237,10 @@ class World(Groups):
             self._reread_members(task.gang)
         if self._profiles.foreign(task.gang, facts.profile):
             task = msgspec.structs.replace(task, gated=True, quota_gated=False)
-        before = standing_of(known)
+        before, slot = standing_of(known), known.slot if known is not None else ""
         after = self.cluster.put_task(task)
+        if slot and slot != after.slot:
+            self._put_slot_again(task.gang, slot)
         self._compare(before, standing_of(after))
         if after.state not in (State.PENDING, State.BINDING):
             self.assumed.pop(pod.uid, None)  # the pod itself shows where it is

@@ -138,7 +138,7 @@ class Allocate(Action):
         if len(unit) > 1:
             yield
         # One that was satisfied once is always ready, also with nothing found for it.
-        in_vain = not starting or all(each.statement.empty for each in tries)
+        in_vain = not starting or all(quorum.released(each.gang) and each.statement.empty for each in tries)
         if in_vain and holding.may_take(session, unit):
             for each in reversed(tries):
                 each.statement.rollback()

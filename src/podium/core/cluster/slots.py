@@ -180,12 +180,12 @@ class Slots:
             return facts
         group = self._naming[facts.id] = facts.slot[: -len(_ANY)]
         known = self._cluster.tasks.get(facts.id)
-        if known is not None and known.slot and self._tasks.get(known.slot) is known:
+        if facts.state not in _FILLING:
+            slot = ""  # another one will be made for the slot, and its place is looked for already
+        elif known is not None and known.slot and self._tasks.get(known.slot) is known:
             slot = known.slot
-        elif facts.state in _FILLING:
-            slot = self._free_slot(group, facts.node)
         else:
-            slot = ""
+            slot = self._free_slot(group, facts.node)
         return msgspec.structs.replace(facts, slot=slot)
 
     def place_for(self, facts: TaskFacts) -> Place | None:
