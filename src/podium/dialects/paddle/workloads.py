@@ -50,7 +50,8 @@ def _some_job(rng: Rng, name: str) -> list[Document]:
     least = rng.whole(1, 2)
     most = least + (rng.whole(1, 3) if rng.chance(0.7) else 0)
     tolerant = most > least or rng.chance(0.5)
-    script = {WORK_SECONDS: str(rng.whole(20, 120))} if tolerant else {RUN_SECONDS: str(rng.whole(10, 60))}
+    # No trainer works for longer than a cluster is watched before it counts as at rest.
+    script = {WORK_SECONDS: str(least * rng.whole(20, 50))} if tolerant else {RUN_SECONDS: str(rng.whole(10, 60))}
     if rng.chance(0.2):
         script[TERMINATION_SECONDS] = str(rng.whole(1, 20))
     if rng.chance(0.1):

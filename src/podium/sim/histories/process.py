@@ -224,6 +224,7 @@ class Watch:
         self._taking = False
         self._heard = 0.0  # when the last line came
         self._due = 0.0  # when the last line that is under way will come
+        self._under_way: deque[tuple[Feed, bytes]] = deque()
 
     @property
     def stream(self) -> Stream:
@@ -322,9 +323,14 @@ class Watch:
             if self._due <= now:
                 self._hear(feed, line)
             else:
-                self._process.after(self._due - now, partial(self._hear, feed, line))
+                self._under_way.append((feed, line))
+                self._process.after(self._due - now, self._hear_next)
         if feed.finished and feed is self._feed:
             self._end(feed)
+
+    def _hear_next(self) -> None:
+        """The first of the lines under way.  Times are sums, and two that are equal may come out in any order."""
+        self._hear(*self._under_way.popleft())
 
     def _hear(self, feed: Feed, line: bytes) -> None:
         if feed is not self._feed:
