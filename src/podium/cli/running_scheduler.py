@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-import msgspec
-
 from podium.errors import PodiumError, UsageError
 
 if TYPE_CHECKING:
@@ -34,6 +32,8 @@ def address_beside(kubeconfig: Path | None) -> str:
 def ask(address: str, kind: str, form: Any, query: dict[str, str]) -> Any:
     """The answer, decoded as `form`.  PodiumError: there is none; UsageError: the question was wrong."""
     from http.client import HTTPConnection, HTTPException
+
+    import msgspec
 
     where = urlsplit(address)
     token = parse_qs(where.query).get("token", [""])[0]
