@@ -123,6 +123,17 @@ def test_a_bind_that_was_sent_holds_its_room_until_the_watch_shows_it(world: See
     assert "p" not in world.assumed
 
 
+def test_one_that_is_evicted_before_its_bind_was_seen_keeps_its_room_whatever_old_events_say(world: Seen) -> None:
+    world.pod("p")
+    world.assumed["p"] = Bound("n", "plan")
+    world.evicting["p"] = None
+    for label in ("x", "y"):
+        world.pod("p", metadata={"labels": {"app": label}})
+        task = world.cluster.tasks["p"]
+        assert (task.state, task.row) == (State.RELEASING, 0)
+        assert "p" in world.evicting
+
+
 def test_a_pod_that_is_seen_for_the_first_time_with_a_bind_under_way(world: Seen) -> None:
     world.assumed["p"] = Bound("n", "plan")
     world.pod("p")

@@ -242,7 +242,7 @@ class World(Groups):
         if slot and slot != after.slot:
             self._put_slot_again(task.gang, slot)
         self._compare(before, standing_of(after))
-        if after.state not in (State.PENDING, State.BINDING):
+        if facts.task.state is not State.PENDING:
             self.assumed.pop(pod.uid, None)  # the pod itself shows where it is
         gang = self.cluster.gangs.get(task.gang)
         refusal = facts.refusal
