@@ -74,7 +74,7 @@ class _RawEvent(msgspec.Struct):
 _HEAD_BYTES = 4096
 # Bytes of a pod whose annotations are not looked at, and characters of annotations that are kept of others.  A pod
 # of every day has 2 to 6 kB; the longest text that is read is a list of the gangs of one group.
-ROOMY = 16 << 10
+ROOMY = 64 << 10
 _BEGINNING = 64  # characters that are left of one that is cut
 
 _raw_list = msgspec.json.Decoder(_RawList)
