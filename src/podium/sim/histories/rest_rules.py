@@ -29,7 +29,7 @@ class Past(msgspec.Struct):
 
     evictions: dict[str, float] = {}  # pods that the scheduler has evicted, by uid, and when
     whole: set[str] = set()  # gangs that have had their minimum bound
-    started: set[str] = set()  # gangs that have had it together with those that start with them
+    started: set[str] = set()  # gangs that have had it, as have all that start with them
     limits: dict[str, Amounts] = {}  # by queue: it may not hold more
 
 
