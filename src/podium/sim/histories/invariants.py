@@ -168,9 +168,6 @@ class Invariants(Watcher):
         gang = self._api.gang_of(pod)
         if gang is not None and self._api.members_bound(gang.id) >= gang.minimum:
             self._past.whole.add(gang.id)
-            # Not all at one moment: binds fail, and a user may delete members of one before another is whole.
-            if self._api.partners(gang.id) <= self._past.whole:
-                self._past.started |= self._api.partners(gang.id)
         if node is not None:
             self._owners.check_bind(pod, node)
 

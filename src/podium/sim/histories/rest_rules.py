@@ -29,7 +29,6 @@ class Past(msgspec.Struct):
 
     evictions: dict[str, float] = {}  # pods that the scheduler has evicted, by uid, and when
     whole: set[str] = set()  # gangs that have had their minimum bound
-    started: set[str] = set()  # gangs that have had it, as have all that start with them
     limits: dict[str, Amounts] = {}  # by queue: it may not hold more
 
 
@@ -47,9 +46,11 @@ class RestRules:
             size = gang.size
             if size is not None and size.wanted and not size.least <= size.wanted <= size.most:
                 self._fail("I13", f"{gang.name} is to have {size.wanted} of {size.least} to {size.most} members")
-            if gang.together and gang.id not in self._past.started and self._api.holding(gang.id):
-                lacking = sorted(self._api.partners(gang.id) - self._api.partners(gang.id, bound=True))
-                if lacking:
+            if gang.together and self._api.holding(gang.id):
+                # Not all at one moment: binds fail, and a user may delete members of one before another is whole.
+                partners = self._api.partners(gang.id)
+                lacking = sorted(partners - self._api.partners(gang.id, bound=True))
+                if lacking and not partners <= self._past.whole:
                     self._fail("I11", f"{gang.name} has members bound at rest, and {lacking[0]} has not enough")
             bound = self._api.members_bound(gang.id)
             if bound >= gang.minimum or not self._api.holding(gang.id):
