@@ -101,6 +101,8 @@ class Invariants(Watcher):
                 self._seen[uid] = Seen(node.uid, amounts(node.status.allocatable))
             if scheduler is not None:
                 self._check_reserved(scheduler.world.cluster, uid)
+                if (task := scheduler.world.cluster.tasks.get(uid)) is not None:
+                    self._past.planned[uid] = task.gang.id
         elif call.purpose == CallType.EVICT:
             self._past.evictions.setdefault(call.ticket.key[1], self._stage.elapsed)
         elif call.purpose == CallType.MARK:
