@@ -1,14 +1,15 @@
 """Conditions and events of the scheduler: why pods wait, where they went, how groups stand, what queues hold.
 
 They are written when something changed that a reader wants to know: another reason, another queue or plugin that
-limits, another phase.  Numbers alone are written again once a minute at the most, on pods and groups alike.
-Writes wait in a queue with a budget (`write_queue`).
+limits, another phase.  Numbers alone are written again once a minute at the most, on pods and groups alike, and
+what changes again and again once a second (`pace`).  Writes wait in a queue with a budget (`write_queue`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Container, Hashable, Iterable
+from functools import partial
 from typing import Any, assert_never
 
 import msgspec
@@ -31,12 +32,13 @@ from podium.core.model.decisions import (
     TimeOut,
     Ungate,
 )
-from podium.core.model.model import Gang, Phase, QuotaGate, State, Task
+from podium.core.model.model import PLACED, Gang, Phase, QuotaGate, State, Task
 from podium.dialects.dialect import Verdict
 from podium.dialects.queue_report import QueueReport
 from podium.engine import effects
 from podium.engine.clashes import ANOTHER_SCHEDULER, Clash
 from podium.engine.outcomes import is_doubtful, wanted_pause
+from podium.engine.pace import Pace
 from podium.engine.world import World
 from podium.engine.write_queue import WriteQueue
 from podium.kube.changes import Change, Patch
@@ -80,6 +82,7 @@ class StatusWriter:
         self._world = world
         self._recorder = Recorder(COMPONENT)
         self._writes = WriteQueue()
+        self._pace = Pace()
         self._reported: dict[str, _LastStatus] = {}
         self._groups_reported: dict[str, _LastStatus] = {}
         self._objects_reported: dict[str, set[str]] = {}  # by object: the sentences of its events
@@ -110,8 +113,7 @@ class StatusWriter:
                     phases.add(decision.gang)
                 case Bind():
                     concerned[decision.gang] = None
-                    if self._reported:
-                        self._withdraw(cluster.tasks[decision.task])
+                    self._withdraw(cluster.tasks[decision.task])
                 case Nominate():
                     concerned[cluster.tasks[decision.task].gang.id] = None
                 case Evict():
@@ -173,6 +175,7 @@ class StatusWriter:
             elif refusal is not None:
                 self._report_pod(task, refusal, now, event=True)
             else:
+                self._pace.drop((PODS, task.id))
                 self._writes.withdraw((PODS.group_resource, task.namespace, task.name))
         while self._awaiting and (first := next(iter(self._awaiting.items())))[1] <= now:
             del self._awaiting[first[0]]
@@ -239,11 +242,13 @@ class StatusWriter:
     def forget(self, task: str) -> None:
         self._reported.pop(task, None)
         self._objects_reported.pop(task, None)
+        self._pace.drop((PODS, task))
 
     # --- the queue of writes -----------------------------------------------------------------------------------
 
     def take(self, now: float, *, binding: bool = False) -> list[Change]:
         """As many writes as the budget allows now, which is smaller while binds are under way."""
+        self._pace.catch_up(now)
         return self._writes.take(now, binding=binding)
 
     def answered(self, change: Change, error: Exception | None, now: float) -> None:
@@ -260,9 +265,7 @@ class StatusWriter:
             times.append(self._followed + GROUP_SECONDS)
         if self._uncounted:
             times.append(self._counted + QUEUE_SECONDS)
-        writes = self._writes.next_wake(now)
-        if writes is not None:
-            times.append(writes)
+        times += [at for at in (self._pace.next_wake, self._writes.next_wake(now)) if at is not None]
         return max(now, min(times)) if times else None
 
     def _log(self, failure: Failure, now: float) -> None:
@@ -273,23 +276,31 @@ class StatusWriter:
 
     def _report_pod(self, task: Task, refusal: Refusal, now: float, *, event: bool) -> None:
         """In a condition, on every member; in an event on all of them, or on some where a group carries it."""
-        timed_out = refusal.reason is TIMED_OUT
-        if timed_out and not self._world.is_marked(task.id):
+        if refusal.reason is TIMED_OUT and not self._world.is_marked(task.id):
             return  # first the mark, then the condition: see `gathered`
         last, reported = self._reported.get(task.id), _LastStatus(refusal.shape, frozenset(), refusal, now)
         if last is not None and last.stands(reported):
+            self._pace.drop((PODS, task.id))
             return
-        sentence = reported.sentence = str(refusal)
-        self._reported[task.id] = reported
+        self._pace.report((PODS, task.id), partial(self._write_pod, task, refusal, event), now)
+
+    def _write_pod(self, task: Task, refusal: Refusal, event: bool, now: float) -> bool:
+        """Whether there was anything to write."""
+        if task.state in PLACED:
+            return False  # it was put off, and meanwhile there is a place
+        last, sentence = self._reported.get(task.id), str(refusal)
+        self._reported[task.id] = _LastStatus(refusal.shape, frozenset(), refusal, now, sentence)
         if last is not None and last.sentence == sentence:
-            return  # the numbers that changed are not in the sentence
-        reason = refusal.code if timed_out or refusal.reason is HELD else "Unschedulable"
+            return False  # the numbers that changed are not in the sentence
+        reason = refusal.code if refusal.reason in (TIMED_OUT, HELD) else "Unschedulable"
         self._writes.put(effects.unschedulable(task, sentence, now, reason))
         if event:
             self._event(_pod(task), WARNING, "FailedScheduling", sentence, now)
+        return True
 
     def _withdraw(self, task: Task) -> None:
         """A pod has a place: a condition that is still to be written about why it waits is no longer true."""
+        self._pace.drop((PODS, task.id))
         if self._reported.pop(task.id, None) is not None:
             self._writes.withdraw((PODS.group_resource, task.namespace, task.name))
 
@@ -297,6 +308,16 @@ class StatusWriter:
         """Whether there is a group object that can carry the status."""
         found = self._world.group_of(gang)
         if found is None:
+            return False
+        report = partial(self._write_group, gang.id, verdict, urgent)
+        self._pace.report((found[0], gang.id), report, now, urgent=urgent)
+        return True
+
+    def _write_group(self, id: str, verdict: Verdict | None, urgent: bool, now: float) -> bool:
+        """Whether there was anything to write."""
+        gang = self._world.cluster.gangs.get(id)
+        found = self._world.group_of(gang) if gang is not None else None
+        if gang is None or found is None:
             return False
         resource, kind, obj = found
         last = self._groups_reported.pop(gang.id, None)
@@ -310,8 +331,9 @@ class StatusWriter:
         patch = kind.patch(obj, gang, verdict, f"turn-{self._turns}", now)
         if kind.decided is not None:
             patch = _both(patch, kind.decided(obj, gang, self._world.places_of(gang)))
-        if patch is not None:
-            self._writes.put(patch, urgent=urgent)
+        if patch is None:
+            return False
+        self._writes.put(patch, urgent=urgent)
         return True
 
     def _held(self, task: Task) -> Refusal:
