@@ -151,8 +151,24 @@ def test_a_group_is_told_that_its_queue_has_enough(cast: Cast) -> None:
     cast.of("one", 1, together=both)
     cast.of("two", 2, together=both)
     cast.run(SHARED)
-    assert cast.refusal("one").startswith("queue q holds 2 of the 1 cpu that others leave")
-    assert cast.refusal("two").startswith("queue q holds 2 of the 1 cpu that others leave")
+    assert cast.refusal("one").startswith("queue q holds 1 of the 1 cpu that others leave")
+    assert cast.refusal("two").startswith("queue q holds 1 of the 1 cpu that others leave")
+
+
+@pytest.mark.parametrize("by", [LIMITED, SHARED])
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "not ready"])
+def test_what_is_on_a_lost_node_takes_nothing_of_the_room_of_others(cast: Cast, by: Profile, gone: bool) -> None:
+    cast.node("lost", cpu=4000)
+    cast.node("there", cpu=2000)
+    for index in range(4):
+        cast.task(f"old-{index}", at="lost")
+    if gone:
+        cast.cluster.remove_node("lost")
+    else:
+        cast.node("lost", cpu=4000, ready=False)
+    cast.of("new", 2)
+    cast.run(by)
+    assert cast.placed.keys() == {"new-0", "new-1"}
 
 
 # --- what starts -------------------------------------------------------------------------------------------------

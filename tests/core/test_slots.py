@@ -185,3 +185,24 @@ def test_a_gang_that_cannot_start_as_it_is_holds_nothing(world: World) -> None:
     world.run(PLAIN)
     assert [each.task for each in world.decisions if isinstance(each, Release)] == [SLOT]
     assert stands(world) == [(SLOT, State.PENDING, "")]
+
+
+def test_a_slot_whose_pod_has_failed_does_not_bring_its_queue_above_the_limit(world: World) -> None:
+    limited = profile(["gang", "predicates", "capacity", "nodeorder"])
+    world.queue("q", capability={"cpu": 1000})
+    world.gang("g", minimum=1, queue="q", phase=Phase.RUNNING)
+    listed(world, state=State.RESERVED, node="a")
+    pod(world, state=State.RUNNING, node="a")
+    pod(world, state=State.FAILED, node="a")
+    other = world.task("other")
+    world.run(limited)
+    assert [each.task for each in world.decisions if isinstance(each, Bind)] == [other.id]
+    world.cluster.remove_task("pod")
+    listed(world, state=State.RESERVED, node="a")  # its owner lists it where it was
+    pod(world, "next")
+    world.run(limited)
+    assert [each for each in world.decisions if isinstance(each, Bind)] == []
+    assert [each.why for each in world.decisions if isinstance(each, Release)] == [
+        "its queue may not have so much any longer"
+    ]
+    assert ("next", State.PENDING, "") in stands(world)

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 
-from podium.core.framework.reserved import still_fits
+from podium.core.framework.reserved import queue_allows, still_fits
 from podium.core.framework.session import Session
 from podium.core.framework.statement import Statement
 from podium.core.model import quorum
 from podium.core.model.decisions import TimeOut
-from podium.core.model.model import Gang, Mode, State, Task
+from podium.core.model.model import Gang, Mode, State, Task, TaskClass
 from podium.reasons import TIMED_OUT, Refusal, refuse
 
 Place = tuple[Task, int]
@@ -202,14 +202,20 @@ def check(session: Session, gang: Gang, refusal: Refusal | None) -> None:
     """Gives back what is reserved for nothing.
 
     A gang that cannot start as it is holds nothing.  And a node may have been closed, or shrunk, since: nothing is
-    bound to a place that does not fit.
+    bound to a place that does not fit.  Nor may it bring its queue above what that may have: the limit may be a
+    lower one by now, and a slot whose pod has failed gets its place back, though others came in between.
     """
     statement = session.statement()
+    within: set[TaskClass] = set()  # what is true of one is true of all that ask for the same
     for task in [each for each in gang.tasks.values() if each.state is State.RESERVED]:
         if refusal is not None:
             statement.release(task, str(refusal))
         elif not still_fits(session, task):
             statement.release(task, "its place does not fit any longer")
+        elif task.cls in within or queue_allows(session, task):
+            within.add(task.cls)
+        else:
+            statement.release(task, "its queue may not have so much any longer")
     statement.commit()
     watch(session, gang)
 

@@ -33,7 +33,7 @@ from podium.core.model.model import (
     State,
     Task,
 )
-from podium.core.model.resources import Dimensions
+from podium.core.model.resources import Dimensions, Vector
 
 
 class Cluster:
@@ -398,6 +398,17 @@ class Cluster:
         if task.state is State.RELEASING:
             nodes.add(nodes.releasing, task.row, request, sign)
             nodes.departures += sign
+
+    def stranded(self) -> Vector:
+        """What queues hold on nodes that are not live, or not there: somebody has it, and no total counts it."""
+        sums: Vector = np.zeros(self.dimensions.width, dtype=np.int64)
+        lost = np.flatnonzero(~self.nodes.live[: self.nodes.count]).tolist()
+        for tasks in (*(self.on_row.get(row, {}) for row in lost), *self._homeless.values()):
+            for task in tasks.values():
+                if task.state in HOLDING and task.gang.queue:
+                    for column, amount in task.cls.request.pairs:
+                        sums[column] += amount
+        return sums
 
     # --- invariants --------------------------------------------------------------------------------------------
 

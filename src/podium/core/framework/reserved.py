@@ -18,3 +18,12 @@ def still_fits(session: Session, task: Task) -> bool:
     fits = session.candidates(task).fits(task, row)
     trial.rollback()
     return fits
+
+
+def queue_allows(session: Session, task: Task) -> bool:
+    """Whether a task's queue would let it have its place again."""
+    trial = session.statement()
+    trial.release(task, "")
+    allows = session.headroom(session.queues[task.gang.queue], [task]) > 0
+    trial.rollback()
+    return allows

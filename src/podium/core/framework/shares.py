@@ -79,7 +79,7 @@ class Ledger:
 
     def __init__(self, session: Session, ancestors: Ancestors | None = None) -> None:
         self.width = len(session.total)
-        self.total: Amounts = session.total.astype(np.float64)
+        self.total: Amounts = session.shared.astype(np.float64)
         self.ancestors: Ancestors = ancestors if ancestors is not None else {id: (id,) for id in session.queues}
         self._accounts = session.cluster.accounts
         self._gangs: dict[str, Amounts] = {}  # those that somebody has asked for

@@ -48,7 +48,7 @@ def flat_quotas(session: Session) -> dict[str, Quota]:
     queues = session.queues
     capability = {id: capability_of(session, queue) for id, queue in queues.items()}
     guarantee = {id: _guarantee(session, queue, capability[id]) for id, queue in queues.items()}
-    total = session.total.astype(np.float64)
+    total = session.shared.astype(np.float64)
     reserved = _sum(guarantee.values(), len(total))
     return {
         id: _quota(session, queue, guarantee[id], real_limit(capability[id], total, reserved, guarantee[id]))

@@ -79,7 +79,7 @@ class Invariants(Watcher):
         self._rest = RestRules(stage, self._api, self._past, self._fail)
         self._owners = OwnerRules(stage, self._api, self._fail)
         self._writing = WriterRules(stage, self._fail)
-        self._homes: dict[str, str] = {}  # where a pod was bound, by uid
+        self.homes: dict[str, str] = {}  # where a pod was bound, by uid
         self._seen: dict[str, Seen] = {}  # by the uid of a pod under way
         self._marked: set[str] = set()  # pods whose condition says that they have to go
 
@@ -118,12 +118,12 @@ class Invariants(Watcher):
         self._writing.pod_written(pod, gone)
         if gone:
             return
-        home, node = self._homes.get(pod.uid, ""), pod.spec.node_name
+        home, node = self.homes.get(pod.uid, ""), pod.spec.node_name
         if node == home:
             return
         if home:
             self._fail("I2", f"pod {pod.name} was on {home} and is on {node or 'none'}")
-        self._homes[pod.uid] = node
+        self.homes[pod.uid] = node
         if self.binds[pod.uid]:
             self._bound(pod)
 
