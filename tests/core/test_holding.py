@@ -156,16 +156,18 @@ def test_a_group_is_told_that_its_queue_has_enough(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize("by", [LIMITED, SHARED])
-@pytest.mark.parametrize("gone", [True, False], ids=["gone", "not ready"])
-def test_what_is_on_a_lost_node_takes_nothing_of_the_room_of_others(cast: Cast, by: Profile, gone: bool) -> None:
+@pytest.mark.parametrize("now", [None, {"ready": False}, {"cpu": 1000}], ids=["gone", "not ready", "smaller"])
+def test_what_is_on_a_lost_node_takes_nothing_of_the_room_of_others(
+    cast: Cast, by: Profile, now: dict[str, Any] | None
+) -> None:
     cast.node("lost", cpu=4000)
     cast.node("there", cpu=2000)
     for index in range(4):
         cast.task(f"old-{index}", at="lost")
-    if gone:
+    if now is None:
         cast.cluster.remove_node("lost")
     else:
-        cast.node("lost", cpu=4000, ready=False)
+        cast.node("lost", **{"cpu": 4000, **now})
     cast.of("new", 2)
     cast.run(by)
     assert cast.placed.keys() == {"new-0", "new-1"}

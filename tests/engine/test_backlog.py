@@ -73,6 +73,16 @@ def test_a_line_is_what_a_list_would_be(seed: int) -> None:
         assert line.waiting == bool(put | woken)
 
 
+def test_a_gang_without_pods_is_in_line_too() -> None:
+    cluster = Cluster()
+    cluster.put_queue(Queue("q"))
+    line = Line(cluster.accounts, "q")
+    cluster.put_gang(GangFacts("ns/empty", "ns", "empty", "q", 1, priority=3, phase=Phase.PENDING))
+    cluster.settle()
+    line.follow(cluster.dimensions.width, lambda gang: True)
+    assert line.rows.keys() == {"ns/empty"}
+
+
 def crowded(waiting: int) -> PoolStage:
     """Pool a is full, and many pods of different specs wait for it; pool b has room."""
     stage = PoolStage()

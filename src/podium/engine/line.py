@@ -70,7 +70,7 @@ class Line:
             for column, amount in demand.cls.request.pairs:
                 self._asked[row, column] = amount
         self._order[row] = -gang.priority, gang.created
-        self._priorities[row] = max(gang.priority, *(task.priority for task in gang.tasks.values()))
+        self._priorities[row] = max((gang.priority, *(task.priority for task in gang.tasks.values())))
         return row
 
     def _drop(self, id: str) -> None:

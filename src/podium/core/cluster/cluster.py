@@ -399,15 +399,19 @@ class Cluster:
             nodes.add(nodes.releasing, task.row, request, sign)
             nodes.departures += sign
 
-    def stranded(self) -> Vector:
-        """What queues hold on nodes that are not live, or not there: somebody has it, and no total counts it."""
-        sums: Vector = np.zeros(self.dimensions.width, dtype=np.int64)
-        lost = np.flatnonzero(~self.nodes.live[: self.nodes.count]).tolist()
-        for tasks in (*(self.on_row.get(row, {}) for row in lost), *self._homeless.values()):
-            for task in tasks.values():
-                if task.state in HOLDING and task.gang.queue:
-                    for column, amount in task.cls.request.pairs:
-                        sums[column] += amount
+    def shared(self) -> Vector:
+        """What there is to share between queues: what live nodes have, and what is held beyond that.
+
+        A node may be lost, or have shrunk, under what is on it.  Then that is no less held, and takes nothing of
+        the room that is elsewhere.
+        """
+        nodes, width = self.nodes, self.dimensions.width
+        there = nodes.allocatable[: nodes.count, :width] * nodes.live[: nodes.count, None]
+        sums: Vector = np.maximum(there, nodes.used[: nodes.count, :width]).sum(axis=0)
+        for homeless in self._homeless.values():
+            for task in homeless.values():
+                for column, amount in task.cls.request.pairs:
+                    sums[column] += amount
         return sums
 
     # --- invariants --------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ class Session(Framework):
         self.budgets = Budgets(cluster.budgets.values(), cluster.peers)
         cluster.nodes.widen()
         self.total: Vector = cluster.nodes.total()
-        self.shared: Vector = self.total + cluster.stranded()  # between queues: with what they have elsewhere
+        self.shared: Vector = cluster.shared()
         self.queues = dict(cluster.queues)
         self.holders = dict(cluster.accounts.holding)  # gangs that hold places, and some that did
         self.ownership = Ownership(self.queues, cluster.nodes.properties)
