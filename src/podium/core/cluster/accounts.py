@@ -11,12 +11,12 @@ Amounts are sparse and whole, by column: taking away what was added before leave
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from podium.core.model import quorum
-from podium.core.model.model import HOLDING, PLACED, Gang, Mode, Phase, State, Task, TaskClass
+from podium.core.model.model import HOLDING, PLACED, Gang, Mode, Phase, State, TaskClass
 from podium.core.model.resources import LIMIT, Dimensions
 
 Sums = dict[int, int]
@@ -36,10 +36,14 @@ class Account:
 
     def add(self, other: Account, sign: int) -> None:
         self.gangs += sign * other.gangs
-        _add(self.allocated, other.allocated, sign)
-        _add(self.waiting, other.waiting, sign)
-        _add(self.inqueue, other.inqueue, sign)
-        _add(self.elastic, other.elastic, sign)
+        for sums, others in (
+            (self.allocated, other.allocated),
+            (self.waiting, other.waiting),
+            (self.inqueue, other.inqueue),
+            (self.elastic, other.elastic),
+        ):
+            if others:
+                _add(sums, others, sign)
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -111,19 +115,20 @@ class Accounts:
         self.gangs[gang.id] = account
         self.queues.setdefault(gang.queue, Account()).add(account, 1)
         _add(self.namespaces.setdefault(gang.namespace, {}), account.allocated, 1)
-        if gang.phase is Phase.PENDING or gang.counts[State.PENDING] or gang.counts[State.RESERVED] or gang.size:
+        pending, reserved = gang.counts[State.PENDING], gang.counts[State.RESERVED]
+        if pending or reserved or gang.phase is Phase.PENDING or gang.size:
             self.active[gang.id] = gang
             self.active_in.setdefault(gang.queue, {})[gang.id] = gang
             self._note_change(gang.id, gang.queue)
         if gang.together:
             self.tied[gang.id] = gang
-        if gang.counts[State.RESERVED]:
+        if reserved:
             self.holding[gang.id] = gang
         else:
             gang.held_since = None
-        if (gang.counts[State.PENDING] or gang.counts[State.RESERVED]) and gang.count(PLACED):
+        if (pending or reserved) and gang.count(PLACED):
             self.split[gang.id] = gang
-        if gang.counts[State.PENDING]:
+        if pending:
             demand = _demand(gang)
             if demand is not None:
                 self._demands[gang.id] = demand
@@ -164,11 +169,15 @@ class Accounts:
     def account(self, gang: Gang) -> Account:
         """A gang's sums, counted anew."""
         account = Account(gangs=1)
+        held: dict[TaskClass, int] = {}  # how many of a class: most gangs have one or two
+        waiting: dict[TaskClass, int] = {}
         for task in gang.tasks.values():
             if task.state in HOLDING:
-                _count(account.allocated, task)
+                held[task.cls] = held.get(task.cls, 0) + 1
             elif task.state is State.PENDING:
-                _count(account.waiting, task)
+                waiting[task.cls] = waiting.get(task.cls, 0) + 1
+        _count(account.allocated, held)
+        _count(account.waiting, waiting)
         minimum = self._minimum(gang)
         # A running gang counts while it is whole: one whose members have finished will not ask for their room
         # again.
@@ -201,9 +210,10 @@ def _demand(gang: Gang) -> Demand | None:
     return Demand(gang.profile, gang.queue, gang.namespace, waiting.pop(), need, not gang.ready)
 
 
-def _count(sums: Sums, task: Task) -> None:
-    for column, amount in task.cls.request.pairs:
-        sums[column] = sums.get(column, 0) + amount
+def _count(sums: Sums, classes: Mapping[TaskClass, int]) -> None:
+    for cls, count in classes.items():
+        for column, amount in cls.request.pairs:
+            sums[column] = sums.get(column, 0) + count * amount
 
 
 def _add(sums: Sums, other: Sums, sign: int) -> None:

@@ -368,16 +368,18 @@ class Cluster:
     def place_all(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
         """`assign` for many pending tasks of one class, role and gang that all get places now."""
         first = tasks[0]
+        wanted = first.cls.constraints
+        carries, attaches, contested = first.cls.carries, bool(wanted.attachments), wanted.contested
         first.gang.move_all(tasks, State.PENDING, State.ALLOCATED)
         self.nodes.add_many(self.nodes.used, np.array(rows, dtype=np.int64), first.cls.request, 1)
         for task, row in zip(tasks, rows, strict=True):
             task.row = row
             self.on_row.setdefault(row, {})[task.id] = task
-            if task.party is not None or task.cls.carries:
+            if carries or task.party is not None:
                 self.peers.book(task, 1)
-            if task.cls.constraints.attachments:
+            if attaches:
                 self.attachments.book(task, 1)
-            if task.cls.constraints.contested:
+            if contested:
                 self.claims.book(task, 1)
 
     def _book(self, task: Task, sign: int) -> None:

@@ -68,6 +68,7 @@ class Session(Framework):
         self.stamps: NDArray[np.int64] = np.zeros(cluster.nodes.count, dtype=np.int64)  # the tick of each row
         self._arguments = arguments or {}
         self._candidates: dict[Hashable, Candidates] = {}
+        self.minimums: dict[str, NDArray[np.float64]] = {}  # see `shares.minimum_of`
         self._subgroups: dict[str, list[SubGroup]] = {}
         self._groups: dict[str, list[Gang]] | None = None
         self._open: list[Statement] = []  # what is undone should whoever works on it fail

@@ -289,4 +289,8 @@ def real_limit(capability: Amounts, whole: Amounts, reserved: Amounts, own: Amou
 
 
 def minimum_of(session: Session, gang: Gang) -> Amounts:
-    return vector_of(session, gang.minimum_resources or {})
+    """A gang's least; several plugins ask for it, so it is kept for the session, and nobody changes it."""
+    found = session.minimums.get(gang.id)
+    if found is None:
+        found = session.minimums[gang.id] = vector_of(session, gang.minimum_resources or {})
+    return found
