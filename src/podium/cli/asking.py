@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -74,11 +75,12 @@ class Asked(NamedTuple):
         """Does `work` with a client of the cluster; `reading` if that begins with a look at all of it.
 
         Then the largest lists are asked for before anything else, and while the server writes them podium's own
-        modules are loaded: on a large cluster both take about as long.
+        modules are loaded: on a large cluster both take about as long.  Meanwhile no garbage is looked for: what
+        is made is modules and a model, which stay until the answer is there.
         """
         import asyncio
 
-        from podium.cli.loop import collect_rarely, loop_factory
+        from podium.cli.loop import collect_rarely, loop_factory, without_collecting
         from podium.kube.client import Client
         from podium.kube.http_client import HttpTransport
         from podium.kube.kubeconfig import resolve
@@ -108,8 +110,9 @@ class Asked(NamedTuple):
                 await transport.close()
 
         collect_rarely()
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            return runner.run(talk())
+        with without_collecting() if reading else nullcontext():
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                return runner.run(talk())
 
 
 def _client_class() -> type[AsyncClient]:

@@ -278,7 +278,8 @@ class Dashboard:
 async def _slowly(steps: Iterator[list[Document]], share: Callable[[], float]) -> AsyncIterator[list[Document]]:
     """Takes steps, and pauses after each for so long that they have that part of the loop's time.
 
-    Their own time counts: on a busy machine a step is not long because others had their turn.
+    Their own time counts: on a busy machine a step is not long because others had their turn.  What the longest
+    pause does not make up for is owed, and goes into the next ones.
     """
     spent = 0.0
     while True:
@@ -289,5 +290,7 @@ async def _slowly(steps: Iterator[list[Document]], share: Callable[[], float]) -
         yield documents
         spent += time.thread_time() - begin
         if spent > 0.002:
-            await asyncio.sleep(min(_LONGEST_PAUSE, spent * (1 / share() - 1)))
-            spent = 0.0
+            longer = 1 / share() - 1
+            pause = min(_LONGEST_PAUSE, spent * longer)
+            await asyncio.sleep(pause)
+            spent -= pause / longer
