@@ -63,7 +63,8 @@ class Field:
 
     async def clear(self) -> None:
         at_once = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
-        await self.transport.request(Request("DELETE", PODS.path(NAMESPACE), body=at_once))
+        # The answer holds every pod that goes.
+        await self.transport.request(Request("DELETE", PODS.path(NAMESPACE), body=at_once), timeout=PATIENCE)
         await self.client.delete_collection(PODGROUPS, NAMESPACE)
         await self.until(lambda pods: not pods)
 

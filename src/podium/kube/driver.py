@@ -27,6 +27,7 @@ from podium.kube.clock import SteadyClock
 from podium.kube.controller import Ticket
 from podium.kube.deltas import Deleted, Delta, Undecodable
 from podium.kube.keys import new_key_pair
+from podium.kube.list_watch import Reader
 from podium.kube.machine import Machine
 from podium.kube.reflector import Reflector
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
@@ -85,7 +86,7 @@ class Driver:
         self._watches: dict[Resource, _Watch] = {}
         self._listed: set[Resource] = set()
         self._defined: dict[str, Resource] = {}  # by the definition's name
-        self._decoders: dict[Resource, msgspec.json.Decoder[Object]] = {}
+        self._readers: dict[Resource, Reader[Object]] = {}
         self._needs_moved = True
         self._ending = False
         self._keys = _KEYS_PER_TURN
@@ -282,11 +283,11 @@ class Driver:
         return read_answer(change, await self._transport.request(request_of(change)), self._read)
 
     def _read(self, resource: Resource, body: bytes) -> Object | None:
-        decoder = self._decoders.get(resource)
-        if decoder is None:
-            decoder = self._decoders[resource] = msgspec.json.Decoder(self._view(resource))
+        reader = self._readers.get(resource)
+        if reader is None:
+            reader = self._readers[resource] = Reader(self._view(resource))
         try:
-            answered = decoder.decode(body)
+            answered = reader.one(body)
         except msgspec.DecodeError:
             return None  # a Status, or an object that does not fit: the watch will show it
         return answered if answered.metadata.name else None

@@ -1,7 +1,11 @@
-"""Reading list pages and watch lines into typed objects, at full speed while they fit and leniently when not.
+"""Reading list pages, watch lines and answers into typed objects: at full speed while they fit, else leniently.
 
 One object that does not fit its struct must not hide the others: it comes as `Undecodable` with whatever name
 it has.
+
+Pods come by the ten thousand, from anybody, and a server takes 256 KiB of annotations with each.  Those that are
+longer than anything podium reads are cut before anybody keeps them (`cut_annotations`).  Other kinds stay whole:
+their annotations go onto what is made for them.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import msgspec
 from podium.errors import ApiError
 from podium.kube.deltas import Undecodable
 from podium.kube.status import error_from_body
-from podium.kube.wire import Object
+from podium.kube.wire import Object, Pod
 
 T = TypeVar("T", bound=Object)
 
@@ -68,15 +72,20 @@ class _RawEvent(msgspec.Struct):
 
 
 _HEAD_BYTES = 4096
+# Bytes of a pod whose annotations are not looked at, and characters of annotations that are kept of others.  A pod
+# of every day has 2 to 6 kB; the longest text that is read is a list of the gangs of one group.
+ROOMY = 64 << 10
+_BEGINNING = 64  # characters that are left of one that is cut
 
 _raw_list = msgspec.json.Decoder(_RawList)
 _raw_event = msgspec.json.Decoder(_RawEvent)
 
 
 class Reader(Generic[T]):
-    """Decodes for one struct.  Both methods raise msgspec.DecodeError for what is no list or event at all."""
+    """Decodes for one struct.  All methods raise msgspec.DecodeError for what is no list, event or object."""
 
     def __init__(self, struct: type[T]) -> None:
+        self._cuts = issubclass(struct, Pod)
         self._object = msgspec.json.Decoder(struct)
         self._list = msgspec.json.Decoder(_List[struct])  # type: ignore[valid-type]
         self._event = msgspec.json.Decoder(_Event[struct])  # type: ignore[valid-type]
@@ -91,7 +100,12 @@ class Reader(Generic[T]):
                 raw.metadata.resource_version,
                 raw.metadata.more,
             )
-        return Page([*(typed.items or ())], typed.metadata.resource_version, typed.metadata.more)
+        items = typed.items or []
+        # By the average: looking at each pod would be felt in a list of 50,000, and their sum is what counts.
+        if self._cuts and len(body) > ROOMY * len(items):
+            for each in items:
+                cut_annotations(each)
+        return Page([*items], typed.metadata.resource_version, typed.metadata.more)
 
     def event(self, line: bytes) -> Event[T]:
         """One line of a watch; None for a type that did not exist when this was written."""
@@ -101,6 +115,8 @@ class Reader(Generic[T]):
             pass
         else:
             if typed.type in ("ADDED", "MODIFIED", "DELETED"):
+                if self._cuts and len(line) > ROOMY:
+                    cut_annotations(typed.object)
                 return Changed(typed.object, typed.type == "DELETED")
         raw = _raw_event.decode(line)
         body = bytes(raw.object)
@@ -110,13 +126,37 @@ class Reader(Generic[T]):
             return Bookmark(_metadata(body)["resourceVersion"])
         return error_from_body(500, body) if raw.type == "ERROR" else None
 
+    def one(self, body: bytes) -> T:
+        """An object by itself, such as the answer to a write; msgspec.ValidationError if it does not fit."""
+        found = self._object.decode(body)
+        if self._cuts and len(body) > ROOMY:
+            cut_annotations(found)
+        return found
+
     def _entry(self, raw: bytes) -> T | Undecodable:
         try:
-            return self._object.decode(raw)
+            return self.one(raw)
         except msgspec.ValidationError as error:
             found = _metadata(raw)
             key = (found["namespace"], found["name"])
             return Undecodable(key, str(error), raw, found["uid"], found["resourceVersion"])
+
+
+def cut_annotations(obj: Object) -> None:
+    """Leaves the beginning of the longest annotations until all of them together are no longer than `ROOMY`.
+
+    Keys stay: by them others know whom a pod concerns.  What is cut ends in a character that stands in no name,
+    number or list, so that nobody takes it for what was written.
+    """
+    annotations = obj.metadata.annotations or {}
+    excess = sum(map(len, annotations.values())) - ROOMY
+    if excess <= 0:
+        return
+    for key, value in sorted(annotations.items(), key=lambda pair: len(pair[1]), reverse=True):
+        if excess <= 0 or len(value) <= _BEGINNING:
+            return
+        annotations[key] = value[:_BEGINNING] + "…"
+        excess -= len(value) - _BEGINNING
 
 
 def peek_more(body: bytes) -> str:

@@ -1,29 +1,33 @@
-"""Workloads of all dialects at once under every fault, half of them in one queue that has a capability."""
+"""Who lives on the clusters of histories: mostly the workloads of one dialect, or as many of each."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
-import pytest
 
 from podium.dialects.aibee.names import POOL
 from podium.dialects.volcano.names import QUEUE_NAME
 from podium.dialects.workloads import Document, Rng, Workload
-from podium.runtime.configuration import embedded_profiles
 from podium.sim.histories import population
-from podium.sim.histories.faults import FAULTS
-from podium.sim.histories.run import run_history
 
-SEEDS = range(200 if os.environ.get("PODIUM_SOAK") else 5)
 QUEUE = "limited"
 # As many of each API, whatever they are.
 KINDS = ("vcjob", "group", "koordgang", "koordpodgroup", "tyjob", "tyjob", "pooled", "pooled-job", "trainingjob",
          "trainingjob", "pod", "job")  # fmt: skip
 
 
+def mostly(*kinds: str) -> dict[str, Workload]:
+    """These kinds, beside some pods and gangs of others."""
+    known = population.workloads()
+    repeated = {f"{kind}-{place}": known[kind] for place, kind in enumerate(kinds * (4 // len(kinds)))}
+    return {**repeated, "pod": known["pod"], "group": known["group"]}
+
+
 def mixed() -> dict[str, Workload]:
+    """All dialects at once, half of them in one queue that has a capability."""
     known = population.workloads()
     return {f"{kind}-{place}": _sometimes_named(known[kind]) for place, kind in enumerate(KINDS)}
 
@@ -57,10 +61,10 @@ def _name(value: Any) -> None:
         _name(each)
 
 
-@pytest.mark.parametrize("number", FAULTS)
-def test_all_live_through_every_fault(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = mixed()
-    monkeypatch.setattr(population, "workloads", lambda: kinds)
-    profiles = embedded_profiles()
-    failed = [result for seed in SEEDS if (result := run_history(number, seed, profiles)).violation]
-    assert not failed, "\n".join(f"seed {each.seed}: {each.violation}" for each in failed)
+POPULATIONS: dict[str, Callable[[], dict[str, Workload]]] = {
+    "koordinator": partial(mostly, "koordgang", "koordgroup", "koordpodgroup"),
+    "arranger": partial(mostly, "tyjob"),
+    "pools": partial(mostly, "pooled", "pooled-job"),
+    "paddle": partial(mostly, "trainingjob"),
+    "mixed": mixed,
+}
