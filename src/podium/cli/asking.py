@@ -80,11 +80,12 @@ class Asked(NamedTuple):
         """
         import asyncio
 
-        from podium.cli.loop import collect_rarely, loop_factory, without_collecting
+        from podium.cli.loop import collect_rarely, loop_factory
         from podium.kube.client import Client
         from podium.kube.http_client import HttpTransport
         from podium.kube.kubeconfig import resolve
         from podium.kube.resources import NODES, PODS
+        from podium.runtime.collecting import without_collecting
 
         connection = resolve(self.kubeconfig or own_cluster(self.context), self.context)
 
@@ -110,9 +111,9 @@ class Asked(NamedTuple):
                 await transport.close()
 
         collect_rarely()
-        with without_collecting() if reading else nullcontext():
-            with asyncio.Runner(loop_factory=loop_factory()) as runner:
-                return runner.run(talk())
+        collecting = without_collecting() if reading else nullcontext()
+        with collecting, asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return runner.run(talk())
 
 
 def _client_class() -> type[AsyncClient]:

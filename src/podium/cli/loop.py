@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 # What a burst allocates is mostly gone before the first look; no look is at so many that it would be felt; and all
 # objects are looked through practically never.
@@ -28,15 +27,3 @@ def collect_rarely() -> None:
     """
     gc.freeze()
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
-
-
-@contextmanager
-def without_collecting() -> Iterator[None]:
-    """For work whose objects all stay until it is done."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
