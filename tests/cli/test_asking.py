@@ -11,6 +11,7 @@ import pytest
 
 from podium.cli import asking
 from podium.cli.asking import Asked
+from tests.cli.running import podium
 
 KUBECONFIG = """
 apiVersion: v1
@@ -66,3 +67,12 @@ def test_collecting_goes_on_after_an_error(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(ValueError, match="boom"):
         Asked(kubeconfig, None, "", None).ask(work, reading=True)
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize("words", [("queue",), ("nodes",), ("why", "pod/p")])
+def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path, words: tuple[str, ...]) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    done = podium(*words, "--kubeconfig", str(kubeconfig))
+    assert done.returncode == 1
+    assert done.stderr == "podium: http://127.0.0.1:9 cannot be reached: Connection refused\n"

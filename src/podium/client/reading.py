@@ -46,11 +46,9 @@ async def read_model(
     lists = begun if begun is not None else {}
     dialects = speaking()
     resources = [*World(dialects).resources, *also]
-    embedded = asyncio.ensure_future(_is_embedded(client))
-    answers = await asyncio.gather(
-        *(_listed(client, resource, warn, lists.pop(resource, None)) for resource in resources)
-    )
-    served = serving_all(profiles) if await embedded else profiles
+    listing = asyncio.gather(*(_listed(client, each, warn, lists.pop(each, None)) for each in resources))
+    embedded, answers = await asyncio.gather(_is_embedded(client), listing)
+    served = serving_all(profiles) if embedded else profiles
     with without_collecting():
         return Model.listed(dict(zip(resources, answers, strict=True)), dialects, served, time.time())
 
