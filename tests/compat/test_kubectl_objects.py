@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.client import Server
-from tests.compat.objects import configmap, deployment, unplaced_pod
+from tests.compat.client import Server, eventually
+from tests.compat.objects import configmap, deployment, job, unplaced_pod
 
 
 def test_apply_three_times(server: Server, ns: str) -> None:
@@ -113,6 +113,36 @@ def test_priority_classes_resolve(server: Server, ns: str) -> None:
     listed = server.kubectl("get", "pc", "system-node-critical", "system-cluster-critical", "--no-headers").lines
     assert [line.split()[1] for line in listed] == ["2000001000", "2000000000"]
     server.kubectl("delete", "priorityclass", "story-high")
+
+
+@pytest.mark.parametrize("kind", ["job", "replicaset"])
+def test_a_missing_priority_class_is_told_by_an_event_of_who_makes_the_pods(
+    server: Server, ns: str, kind: str
+) -> None:
+    made = job("work") if kind == "job" else deployment("work", 1)
+    made["spec"]["template"]["spec"]["priorityClassName"] = "absent"
+    server.kubectl("apply", "-n", ns, "-f", "-", input=made)
+
+    def refusals() -> list[str]:
+        found = server.get(f"/api/v1/namespaces/{ns}/events")["items"]
+        return [
+            each["message"]
+            for each in found
+            if (each["type"], each["reason"]) == ("Warning", "FailedCreate")
+            and each["involvedObject"]["kind"].lower() == kind
+        ]
+
+    message = eventually(refusals, "an event that says why there is no pod")[0]
+    assert message.startswith('Error creating: pods "work-')
+    assert message.endswith("is forbidden: no PriorityClass with name absent was found")
+    assert server.get(f"/api/v1/namespaces/{ns}/pods")["items"] == []
+    # When the class comes, so do the pods.
+    server.kubectl("create", "priorityclass", "absent", "--value=7")
+    try:
+        pods = eventually(lambda: server.get(f"/api/v1/namespaces/{ns}/pods")["items"], "its pods")
+        assert pods[0]["spec"]["priority"] == 7
+    finally:
+        server.kubectl("delete", "priorityclass", "absent")
 
 
 def test_edit(server: Server, ns: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from podium.core.model.decisions import Bind, LookAgain, TimeOut
 from podium.core.model.model import FINISHED, PLACED, Gang, MatchPolicy, Mode, State
 from podium.core.profiles.profile import Profile
 from tests.core.test_allocate import Cast
-from tests.core.world import NOW, profile
+from tests.core.world import GIB, NOW, profile
 
 PLAIN = profile(["priority", "gang"], ["predicates", "nodeorder"])
 LIMITED = profile(["priority", "gang"], ["predicates", "capacity", "nodeorder"])
@@ -138,6 +138,21 @@ def finish(cast: Cast, gangs: Sequence[str]) -> None:
         for task in cast.cluster.gangs[id].tasks.values():
             if task.state in PLACED:
                 cast.cluster.assign(task, State.SUCCEEDED, -1)
+
+
+def test_a_group_is_told_that_its_queue_has_enough(cast: Cast) -> None:
+    """All of the group, and not only the gang whose turn it is."""
+    cast.room("a", "b", "c")
+    cast.queue("q", capability={"cpu": 1000, "memory": GIB})
+    cast.of("keeps", 3, priority=9, **PATIENT)
+    for index, node in enumerate("ab"):
+        cast.cluster.reserve(cast.cluster.tasks[f"ns/keeps-{index}"], node)
+    both = ("ns/one", "ns/two")
+    cast.of("one", 1, together=both)
+    cast.of("two", 2, together=both)
+    cast.run(SHARED)
+    assert cast.refusal("one").startswith("queue q holds 2 of the 1 cpu that others leave")
+    assert cast.refusal("two").startswith("queue q holds 2 of the 1 cpu that others leave")
 
 
 # --- what starts -------------------------------------------------------------------------------------------------

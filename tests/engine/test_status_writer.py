@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from podium.dialects import DIALECTS
 from podium.dialects.volcano.names import PODGROUPS
 from podium.engine.status_writer import REPEAT_SECONDS, NullStatusWriter, StatusWriter
 from podium.engine.world import World
+from podium.engine.write_queue import AT_ONCE
 from podium.kube.changes import Change, Create
-from podium.kube.resources import NODES
+from podium.kube.resources import NODES, PODS
 from podium.kube.wire import Metadata, Node
 from podium.reasons import NO_NODES, refuse
 from tests.engine.stage import Stage
@@ -89,3 +91,48 @@ def test_turns_have_numbers_in_what_groups_say() -> None:
 def _transition(stage: Stage) -> str:
     conditions = stage.get(PODGROUPS, "g")["status"]["conditions"]
     return str(next(each for each in conditions if each["status"] == "True")["transitionID"])
+
+
+# --- what changes again and again --------------------------------------------------------------------------------
+
+
+def _flap(stage: Stage, times: int) -> None:
+    """A node is closed and opened ten times a second: why something waits is another reason each time."""
+    for number in range(times):
+        stage.cordon("n1", number % 2 == 0)
+        stage.settle(0.0)
+        stage.server.now += 0.1
+
+
+def test_a_flapping_node_costs_one_status_a_second_and_the_last_one_is_true() -> None:
+    stage = Stage()
+    stage.node("n1", cpu="1")
+    stage.group("g", 2)
+    for number in range(2):
+        stage.pod(f"g-{number}", "g")
+    stage.settle(5)
+    stage.tickets.clear()
+    _flap(stage, 101)  # ends with a closed node
+    written = Counter(each.change.name for each in stage.tickets if each.change.resource in (PODS, PODGROUPS))
+    stage.settle(5)
+    conditions = stage.get(PODGROUPS, "g")["status"]["conditions"]
+    closed = "1 node(s) were unschedulable"
+    assert closed in next(each["message"] for each in conditions if each["status"] == "True")
+    assert closed in stage.message("g-0")
+    assert set(written) == {"g", "g-0", "g-1"}
+    assert max(written.values()) <= AT_ONCE + 11, "some at once, then one a second"
+
+
+def test_a_pod_with_a_place_is_not_said_to_wait() -> None:
+    """What was put off is not written when it is no longer true."""
+    stage = Stage()
+    stage.node("n1", cpu="1")
+    stage.pod("p", cpu="2")
+    stage.settle(5)
+    _flap(stage, 40)
+    stage.cordon("n1", False)
+    stage.node("n2", cpu="4")
+    stage.settle(5)
+    assert stage.placed == {"p": "n2"}
+    conditions = stage.get(PODS, "p")["status"]["conditions"]
+    assert [each["status"] for each in conditions if each["type"] == "PodScheduled"] == ["True"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.engine.retries import LAST_PAUSE
-from podium.engine.write_queue import WHILE_BINDING, WRITES_A_SECOND, WriteQueue
+from podium.engine.write_queue import AT_ONCE, GAP, WHILE_BINDING, WRITES_A_SECOND, WriteQueue
 from podium.kube.changes import Change, Patch
 from podium.kube.resources import PODS
 
@@ -126,3 +126,21 @@ def test_what_is_no_longer_true_is_not_made_again() -> None:
     found.answered(first, NOW, lost=True)
     found.withdraw((PODS.group_resource, "ns", "p"))
     assert found.take(NOW + 100) == []
+
+
+def test_one_object_is_written_some_times_at_once_and_then_once_in_a_while() -> None:
+    found = write_queue()
+    sent = []
+    for step in range(100):
+        now = NOW + step * 0.1 * GAP
+        found.put(patch("a", str(step)))
+        for each in found.take(now):
+            sent.append(each)
+            found.answered(each, now, lost=False)
+    assert AT_ONCE < len(sent) <= AT_ONCE + 10
+    found.put(patch("a", "last"))
+    found.put(patch("b"))
+    assert names(found.take(now)) == ["b"], "the others do not wait for it"
+    wake = found.next_wake(now)
+    assert wake is not None
+    assert found.take(wake) == [patch("a", "last")]

@@ -1,7 +1,9 @@
 """The queue of status writes: a budget, one at a time about each object, the latest in place of earlier ones.
 
 Binds go first, so the budget is small while they are under way.  A write whose outcome is not known is made again,
-later each time: a server that is away answers quickly, and must not be asked as often as the budget allows.
+later each time: a server that is away answers quickly, and must not be asked as often as the budget allows.  And
+what changes again and again is written once a second: a node that comes and goes changes many times a second why
+something waits, and nobody can read that.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ from itertools import islice
 
 from podium.engine.retries import FIRST_PAUSE, LAST_PAUSE
 from podium.kube.backoff import pause
+from podium.kube.buckets import Buckets
 from podium.kube.changes import Change, Create
 
 WRITES_A_SECOND = 50.0
 WHILE_BINDING = 0.1  # the part of it that is left while binds are under way
+AT_ONCE = 10  # writes about one object that may follow each other
+GAP = 1.0  # seconds after each of them from then on
 
 # (resource, namespace, name): the object that is written.
 About = tuple[str, str, str]
@@ -26,8 +31,9 @@ class WriteQueue:
     def __init__(self) -> None:
         self._waiting: dict[About, Change] = {}
         self._urgent: dict[About, Change] = {}  # what others wait for: a group that was let in gets its pods
-        self._in_flight: dict[About, Change] = {}  # and those that were lost, until they may be made again
+        self._in_flight: dict[About, Change] = {}  # and what has been written, until the next one may go
         self._failures: dict[About, int] = {}  # how often in a row a write was lost
+        self._often = Buckets[About](AT_ONCE, GAP)
         self._pauses: list[tuple[float, About]] = []
         self._budget = self._rate = WRITES_A_SECOND
         self._refilled = 0.0
@@ -72,7 +78,7 @@ class WriteQueue:
         return [writes.pop(about) for about in ready]
 
     def answered(self, change: Change, now: float, *, lost: bool, at_least: float = 0.0) -> None:
-        """The answer to a write: the next one about the same object may go.
+        """The answer to a write: the next one about the same object may go, if there have not been many.
 
         One that was lost is made again, after a pause at least as long as the server asked for.
         """
@@ -80,8 +86,12 @@ class WriteQueue:
         if self._in_flight.get(about) is not change:
             return
         if not lost:
-            del self._in_flight[about]
             self._failures.pop(about, None)
+            self._often.take(about, now)
+            if self._often.has(about, now):
+                del self._in_flight[about]
+            else:
+                heapq.heappush(self._pauses, (now + GAP, about))
             return
         count = self._failures.get(about, 0)
         self._failures[about] = count + 1

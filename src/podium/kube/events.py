@@ -16,6 +16,7 @@ from collections import OrderedDict
 
 import msgspec
 
+from podium.kube.buckets import MEMORY_ENTRIES, Buckets
 from podium.kube.changes import Change, Create, Document, Patch
 from podium.kube.resources import EVENTS, Resource
 from podium.kube.rights import Right
@@ -31,7 +32,6 @@ SECONDS_PER_TOKEN = 300.0
 
 # Servers drop an event one hour after its last write.  Patching later would be a 404, so we forget earlier.
 MEMORY_SECONDS = 50 * 60.0
-MEMORY_ENTRIES = 4096
 
 LONGEST_MESSAGE = 1024
 LONGEST_NAME = 253
@@ -60,11 +60,6 @@ class _Recorded(msgspec.Struct):
     written_at: float
 
 
-class _Bucket(msgspec.Struct):
-    tokens: float
-    filled_at: float
-
-
 _Sentence = tuple[Regarding, str, str, str]
 
 
@@ -75,10 +70,8 @@ class Recorder:
         self, component: str, *, burst: int = BURST, seconds_per_token: float = SECONDS_PER_TOKEN
     ) -> None:
         self._component = component
-        self._burst = burst
-        self._seconds_per_token = seconds_per_token
         self._recorded: OrderedDict[_Sentence, _Recorded] = OrderedDict()
-        self._buckets: OrderedDict[Regarding, _Bucket] = OrderedDict()
+        self._buckets = Buckets[Regarding](burst, seconds_per_token)
 
     def record(self, about: Regarding, type: str, reason: str, message: str, now: float) -> Change | None:
         """Notes that it happened at `now`.  Returns the write for it, or None while `about` has had
@@ -90,7 +83,7 @@ class Recorder:
         if reported is not None:
             reported.count += 1
             self._recorded.move_to_end(sentence)
-        if not self._take_token(about, now):
+        if not self._buckets.take(about, now):
             return None
         if reported is not None:
             reported.written_at = now
@@ -109,21 +102,6 @@ class Recorder:
             if reported.name == change.name and _namespace(sentence[0]) == change.namespace:
                 del self._recorded[sentence]
                 return
-
-    def _take_token(self, about: Regarding, now: float) -> bool:
-        bucket = self._buckets.get(about)
-        if bucket is None:
-            bucket = self._buckets[about] = _Bucket(tokens=float(self._burst), filled_at=now)
-            if len(self._buckets) > MEMORY_ENTRIES:
-                self._buckets.popitem(last=False)
-        self._buckets.move_to_end(about)
-        gained = max(0.0, now - bucket.filled_at) / self._seconds_per_token
-        bucket.tokens = min(float(self._burst), bucket.tokens + gained)
-        bucket.filled_at = now
-        if bucket.tokens < 1.0:
-            return False
-        bucket.tokens -= 1.0
-        return True
 
     def _document(self, name: str, sentence: _Sentence, now: float) -> Document:
         about, type, reason, message = sentence

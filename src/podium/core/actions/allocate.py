@@ -93,7 +93,10 @@ class Allocate(Action):
                 work = self._allocate(session, unit, waiting, unschedulable, over)
                 outcome = yield from session.attempting(gang, work, Outcome.NOTHING)
                 if outcome is not Outcome.KEPT:
-                    tried.update(each.id for each in unit if each is not gang)
+                    # What a queue has enough of says nothing about those of other queues.
+                    tried.update(
+                        each.id for each in unit if each is not gang and (not over or each.queue == queue.id)
+                    )
             for each in unit:
                 each.cycle.valid &= not each.fail_fast or quorum.started(each)
             if outcome is Outcome.KEPT and waiting.get(gang.id):
@@ -148,7 +151,10 @@ class Allocate(Action):
                 waiting.pop(gang.id, None)
             tries = [] if over else (yield from self._tries(session, unit, waiting))
         if over:
-            session.refuse(unit[0], overuse(session, session.queues[unit[0].queue])(_placeable(unit[0])))
+            why = overuse(session, session.queues[unit[0].queue])
+            for gang in unit:
+                if gang.queue == unit[0].queue:
+                    session.refuse(gang, why(_placeable(gang)))
             return Outcome.NOTHING
         if not starting and holding.all_promised(session, tries):
             session.held_back.extend(each.statement for each in tries)

@@ -25,7 +25,8 @@ from podium.embedded.controllers.job_pod_counts import (
 from podium.embedded.controllers.job_pods import Plan, plan_pods
 from podium.embedded.controllers.job_policies import FAIL_JOB, judge, success_rule
 from podium.embedded.controllers.names import NamesIn
-from podium.embedded.controllers.pods import claim, rest_after
+from podium.embedded.controllers.pods import claim, refused_pod, rest_after
+from podium.errors import ApiError
 from podium.kube.cache import Cache, Key, key_of
 from podium.kube.changes import Change, Create, Document
 from podium.kube.conditions import set_condition
@@ -141,6 +142,9 @@ class JobController:
         timers = [at for at in (plan.again_at, deadline if ending is None else None) if at is not None]
         rest = rest_after(len(pod_counts.pods))
         return Outcome(tuple(changes), min(timers, default=None), notes + _pod_notes(job, plan), rest)
+
+    def refused(self, key: Key, change: Change, error: ApiError, cache: Cache) -> Note | None:
+        return refused_pod(JOBS, cache.find(JOBS, Job, key), change, error)
 
     def _job(self, obj: Object, cache: Cache) -> Iterable[Key]:
         if isinstance(obj, Job) and obj.spec.manual_selector:

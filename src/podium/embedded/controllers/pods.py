@@ -7,10 +7,13 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from podium.errors import ApiError
 from podium.kube.cache import Cache
-from podium.kube.changes import Change, Document, Patch
+from podium.kube.changes import Change, Create, Document, Patch
 from podium.kube.conditions import owner_reference
-from podium.kube.resources import Resource
+from podium.kube.controller import Note
+from podium.kube.events import WARNING
+from podium.kube.resources import PODS, Resource
 from podium.kube.selectors import LabelMatch
 from podium.kube.times import parse_time
 from podium.kube.wire import Object, OwnerReference, Pod, condition
@@ -177,3 +180,13 @@ def _deletion_cost(pod: Pod) -> int:
         return int(pod.annotations.get(DELETION_COST, "0"))
     except ValueError:
         return 0
+
+
+FAILED_CREATE = "FailedCreate"
+
+
+def refused_pod(resource: Resource, owner: Object | None, change: Change, error: ApiError) -> Note | None:
+    """What an owner's users are told when the server does not take a pod: its class of priority may be missing."""
+    if owner is None or not isinstance(change, Create) or change.resource != PODS:
+        return None
+    return Note(resource, owner, FAILED_CREATE, f"Error creating: {error}", WARNING)

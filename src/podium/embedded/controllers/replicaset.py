@@ -6,9 +6,18 @@ from collections import Counter
 from itertools import islice
 
 from podium.embedded.controllers.names import NamesIn, generated_names, sisters_seed
-from podium.embedded.controllers.pods import active, available_at, claim, rest_after, terminating, victims_first
+from podium.embedded.controllers.pods import (
+    active,
+    available_at,
+    claim,
+    refused_pod,
+    rest_after,
+    terminating,
+    victims_first,
+)
+from podium.errors import ApiError
 from podium.kube.cache import Cache, Key
-from podium.kube.changes import Create, Document
+from podium.kube.changes import Change, Create, Document
 from podium.kube.conditions import owner_reference
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
 from podium.kube.job_members import MOST_PODS_AT_ONCE, delete_pod
@@ -62,6 +71,9 @@ class ReplicaSetController:
         notes = [Note(REPLICASETS, replicas, "SuccessfulDelete", f"Deleted pod: {pod.name}") for pod in victims]
         deletes = [delete_pod(pod) for pod in victims]
         return Outcome((*changes, *deletes), again_at, tuple(notes))
+
+    def refused(self, key: Key, change: Change, error: ApiError, cache: Cache) -> Note | None:
+        return refused_pod(REPLICASETS, cache.find(REPLICASETS, ReplicaSet, key), change, error)
 
 
 def _status(replicas: ReplicaSet, pods: list[Pod], ending: int, now: float) -> tuple[Document, float | None]:

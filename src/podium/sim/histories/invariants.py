@@ -12,7 +12,7 @@
     I8  the same seed gives the same history (see `run`)
     I9  recovery deletes no pod that nobody would create again
     I10 no bind takes a place that is reserved for another
-    I11 gangs that start together have all their minimum bound at rest, or none of them has, or they had it once
+    I11 gangs that start together have all their minimum bound at rest, or none of them has, or each had it once
     I12 a node that belongs to a queue takes pods of another one from a scheduler that minds it only if it is lent
     I13 an elastic gang is asked for no more members than it may have, and for no fewer
     I14 a slot has one pod at most
@@ -101,6 +101,8 @@ class Invariants(Watcher):
                 self._seen[uid] = Seen(node.uid, amounts(node.status.allocatable))
             if scheduler is not None:
                 self._check_reserved(scheduler.world.cluster, uid)
+                if (task := scheduler.world.cluster.tasks.get(uid)) is not None:
+                    self._past.planned[uid] = task.gang.id
         elif call.purpose == CallType.EVICT:
             self._past.evictions.setdefault(call.ticket.key[1], self._stage.elapsed)
         elif call.purpose == CallType.MARK:
@@ -168,8 +170,6 @@ class Invariants(Watcher):
         gang = self._api.gang_of(pod)
         if gang is not None and self._api.members_bound(gang.id) >= gang.minimum:
             self._past.whole.add(gang.id)
-            if self._api.partners(gang.id, bound=True) == self._api.partners(gang.id):
-                self._past.started |= self._api.partners(gang.id)
         if node is not None:
             self._owners.check_bind(pod, node)
 

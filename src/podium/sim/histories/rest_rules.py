@@ -29,7 +29,7 @@ class Past(msgspec.Struct):
 
     evictions: dict[str, float] = {}  # pods that the scheduler has evicted, by uid, and when
     whole: set[str] = set()  # gangs that have had their minimum bound
-    started: set[str] = set()  # gangs that have had it together with those that start with them
+    planned: dict[str, str] = {}  # pods that a bind was sent for, by uid, and their gangs
     limits: dict[str, Amounts] = {}  # by queue: it may not hold more
 
 
@@ -47,9 +47,11 @@ class RestRules:
             size = gang.size
             if size is not None and size.wanted and not size.least <= size.wanted <= size.most:
                 self._fail("I13", f"{gang.name} is to have {size.wanted} of {size.least} to {size.most} members")
-            if gang.together and gang.id not in self._past.started and self._api.holding(gang.id):
-                lacking = sorted(self._api.partners(gang.id) - self._api.partners(gang.id, bound=True))
-                if lacking:
+            if gang.together and self._api.holding(gang.id):
+                # Not all at one moment: binds fail, and a user may delete members of one before another is whole.
+                partners = self._api.partners(gang.id)
+                lacking = sorted(partners - self._api.partners(gang.id, bound=True))
+                if lacking and not all(each in self._past.whole or self._keeps(each) for each in partners):
                     self._fail("I11", f"{gang.name} has members bound at rest, and {lacking[0]} has not enough")
             bound = self._api.members_bound(gang.id)
             if bound >= gang.minimum or not self._api.holding(gang.id):
@@ -59,12 +61,20 @@ class RestRules:
                 self._fail("I4", f"{gang.name} has {bound} of at least {gang.minimum} members bound at rest")
 
     def _keeps(self, gang: str) -> bool:
-        """Whether a gang has members bound that nobody would create again, and says that it keeps them."""
+        """Whether a gang has members bound that nobody would create again, and keeps them for a reason.
+
+        It says so; or it was bound as a whole by one who could not know that a user had deleted some of it.
+        """
         members = self._api.members(gang)
+        if not any(holds(pod) and pod.metadata.controller is None for pod in members):
+            return False
         said = (condition(pod.status.conditions, "PodScheduled") for pod in members if not pod.spec.node_name)
-        return any(holds(pod) and pod.metadata.controller is None for pod in members) and any(
-            each is not None and each.status == "False" and KEEPING in each.message for each in said
-        )
+        if any(each is not None and each.status == "False" and KEEPING in each.message for each in said):
+            return True
+        there = {pod.uid for pod in members}
+        lost = sum(1 for uid, id in self._past.planned.items() if id == gang and uid not in there)
+        minimum = next((each.minimum for each in self._api.gangs() if each.id == gang), 0)
+        return lost > 0 and self._api.members_bound(gang) + lost >= minimum
 
     def check_timed_out(self, scheduler: Scheduler) -> None:
         for gang in self._api.gangs():
