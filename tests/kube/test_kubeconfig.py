@@ -256,7 +256,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         resolve(tmp_path / "nowhere")
     with pytest.raises(UsageError, match=r"no file of \$KUBECONFIG exists"):
         resolve(environ={"KUBECONFIG": str(tmp_path / "nowhere")})
-    with pytest.raises(UsageError, match="no cluster to talk to"):
+    with pytest.raises(UsageError, match=r"no cluster to talk to.*`podium up -d`"):
         resolve(environ={"HOME": str(tmp_path)})
     with pytest.raises(UsageError, match="cannot be read"):
         resolve(tmp_path)

@@ -7,7 +7,7 @@ import http.client
 import json
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from podium.engine.scheduler import Scheduler
 from podium.kube.resources import PODS
 from podium.kube.transport import Request, Response, Transport
+from podium.web import server
 from podium.web.feed import Feed
 from podium.web.server import Dashboard, Source
 from tests.engine.stage import Stage
@@ -273,6 +274,40 @@ async def test_who_falls_behind_is_given_everything_anew() -> None:
     position = feed.end
     feed.restart()
     assert feed.since(position) is None
+
+
+async def test_what_a_pause_cannot_make_up_for_is_owed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, pauses = 0.0, list[float]()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    def steps() -> Iterator[list[dict[str, Any]]]:
+        nonlocal clock
+        for seconds in (0.1, *[0.0] * 20):
+            clock += seconds
+            yield []
+
+    monkeypatch.setattr(time, "thread_time", lambda: clock)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    taken = [documents async for documents in server._slowly(steps(), lambda: 0.02)]
+    assert len(taken) == 21
+    assert max(pauses) == 0.5
+    assert sum(pauses) == pytest.approx(0.1 * 49, rel=0.05)  # all of it but what is too little to pause for
+
+
+async def test_a_page_that_is_closed_while_it_is_written_to_is_no_error(
+    served: Served,
+) -> None:
+    class Closed:
+        def is_closing(self) -> bool:
+            return True
+
+        def write(self, data: bytes) -> None:
+            raise RuntimeError("the handler is closed")  # as uvloop says it
+
+    with pytest.raises(ConnectionResetError):  # which a listener takes for what it is
+        await served.dashboard._send_everything(cast("asyncio.StreamWriter", Closed()))
 
 
 # --- questions of commands ---------------------------------------------------------------------------------------

@@ -156,6 +156,21 @@ def test_a_page_that_opens_late_knows_the_same_as_one_that_followed() -> None:
         assert late.why(job[1]) == looking.page.why(job[1])
 
 
+def test_a_burst_of_decisions_is_said_in_portions_and_in_order() -> None:
+    looking = Looking()
+    looking.stage.node("n1", cpu="2000", memory="2Ti", pods="2000")
+    looking.settle()
+    count = 2 * PORTION + 50
+    for n in range(count):
+        looking.stage.pod(f"p{n}")
+    looking.stage.settle()
+    steps = list(looking.view.refresh(looking.stage.server.now, watched=True))
+    assert looking.page.take(steps) >= count
+    said = [row[0] for step in steps for each in step if each["is"] == "journal" for row in each["rows"]]
+    assert len(said) >= count
+    assert said == sorted(said)
+
+
 def test_those_who_wait_for_the_same_share_one_refusal() -> None:
     looking = Looking()
     stage, page = looking.stage, looking.page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -74,7 +75,8 @@ class Asked(NamedTuple):
         """Does `work` with a client of the cluster; `reading` if that begins with a look at all of it.
 
         Then the largest lists are asked for before anything else, and while the server writes them podium's own
-        modules are loaded: on a large cluster both take about as long.
+        modules are loaded: on a large cluster both take about as long.  Meanwhile no garbage is looked for: what
+        is made is modules and a model, which stay until the answer is there.
         """
         import asyncio
 
@@ -83,6 +85,7 @@ class Asked(NamedTuple):
         from podium.kube.http_client import HttpTransport
         from podium.kube.kubeconfig import resolve
         from podium.kube.resources import NODES, PODS
+        from podium.runtime.collecting import without_collecting
 
         connection = resolve(self.kubeconfig or own_cluster(self.context), self.context)
 
@@ -108,7 +111,8 @@ class Asked(NamedTuple):
                 await transport.close()
 
         collect_rarely()
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        collecting = without_collecting() if reading else nullcontext()
+        with collecting, asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(talk())
 
 

@@ -7,7 +7,6 @@ too, which is said.  Pods and nodes have to be there.
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
 from collections.abc import Callable, Iterable, Mapping
 
@@ -21,6 +20,7 @@ from podium.explain.model import Model
 from podium.kube.client import Client
 from podium.kube.resources import CRONJOBS, DEPLOYMENTS, JOBS, NODES, PODS, REPLICASETS, Resource
 from podium.kube.transport import Request
+from podium.runtime.collecting import without_collecting
 from podium.runtime.configuration import serving_all
 
 # Between a workload that a user made and its pods, where these kinds are asked about.
@@ -46,19 +46,11 @@ async def read_model(
     lists = begun if begun is not None else {}
     dialects = speaking()
     resources = [*World(dialects).resources, *also]
-    embedded = asyncio.ensure_future(_is_embedded(client))
-    answers = await asyncio.gather(
-        *(_listed(client, resource, warn, lists.pop(resource, None)) for resource in resources)
-    )
-    served = serving_all(profiles) if await embedded else profiles
-    # A model of a large cluster is millions of small things that all stay: looking through them finds nothing.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    listing = asyncio.gather(*(_listed(client, each, warn, lists.pop(each, None)) for each in resources))
+    embedded, answers = await asyncio.gather(_is_embedded(client), listing)
+    served = serving_all(profiles) if embedded else profiles
+    with without_collecting():
         return Model.listed(dict(zip(resources, answers, strict=True)), dialects, served, time.time())
-    finally:
-        if collecting:
-            gc.enable()
 
 
 async def _listed(

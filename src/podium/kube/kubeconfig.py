@@ -51,7 +51,7 @@ def resolve(
         return _in_cluster(environ, service_account)
     raise UsageError(
         "no cluster to talk to: there is no kubeconfig at ~/.kube/config, $KUBECONFIG is not set, and this is"
-        " no pod of a cluster; give --kubeconfig"
+        " no pod of a cluster; give --kubeconfig, or start a cluster here with `podium up -d`"
     )
 
 

@@ -245,12 +245,12 @@ class Dashboard:
                     continue
                 if frames:
                     position += len(frames)
-                    writer.write(b"".join(frames))
+                    _write(writer, b"".join(frames))
                 await writer.drain()
                 if position == self.feed.end:
                     await self.feed.changed(_HEARTBEAT)
                     if position == self.feed.end:
-                        writer.write(b": still here\n\n")
+                        _write(writer, b": still here\n\n")
         finally:
             self.feed.listeners -= 1
 
@@ -262,23 +262,31 @@ class Dashboard:
         position = self.feed.end
         view = self._view
         if view is None:
-            writer.write(frame({"is": "nobody", "now": time.time()}))
+            _write(writer, frame({"is": "nobody", "now": time.time()}))
             await writer.drain()
             await asyncio.sleep(PERIOD)
             return position if self._view is None else -1
-        writer.write(frame(view.hello(time.time())))
+        _write(writer, frame(view.hello(time.time())))
         async for documents in _slowly(view.refresh_nodes(), lambda: FIRST_SHARE):
             self.feed.say(documents)  # to the others; the first one to look has all of them in the snapshot
         async for documents in _slowly(view.snapshot(time.time()), lambda: SNAPSHOT_SHARE):
-            writer.write(b"".join(map(frame, documents)))
+            _write(writer, b"".join(map(frame, documents)))
             await writer.drain()
         return position
+
+
+def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """To a page that may have been closed meanwhile: not every loop says so in the same words."""
+    if writer.is_closing():
+        raise ConnectionResetError
+    writer.write(data)
 
 
 async def _slowly(steps: Iterator[list[Document]], share: Callable[[], float]) -> AsyncIterator[list[Document]]:
     """Takes steps, and pauses after each for so long that they have that part of the loop's time.
 
-    Their own time counts: on a busy machine a step is not long because others had their turn.
+    Their own time counts: on a busy machine a step is not long because others had their turn.  What the longest
+    pause does not make up for is owed, and goes into the next ones.
     """
     spent = 0.0
     while True:
@@ -289,5 +297,7 @@ async def _slowly(steps: Iterator[list[Document]], share: Callable[[], float]) -
         yield documents
         spent += time.thread_time() - begin
         if spent > 0.002:
-            await asyncio.sleep(min(_LONGEST_PAUSE, spent * (1 / share() - 1)))
-            spent = 0.0
+            longer = 1 / share() - 1
+            pause = min(_LONGEST_PAUSE, spent * longer)
+            await asyncio.sleep(pause)
+            spent -= pause / longer

@@ -93,8 +93,8 @@ class View:
         known = self._cluster.gangs
         again = (id for each in entries if each.kind == REFUSE for id in self._refused_with(each))
         refused = [known[id] for id in again if id in known]
-        if watched and entries:
-            yield [self._entries(entries)]
+        if watched:
+            yield from self._entry_portions(entries)
         yield from self._refresh_jobs([*dict.fromkeys([*changed, *refused])], now)
         if watched:
             yield from self.refresh_nodes()
@@ -183,8 +183,13 @@ class View:
                     rows.append(row)
             yield [{"is": "nodes", "rows": rows, "gone": gone}] if rows or gone else []
 
-    def _entries(self, entries: list[Entry]) -> Document:
+    def _entry_portions(self, entries: list[Entry]) -> Iterator[list[Document]]:
         """Newest changes come first in the log; pages take them in in order."""
+        entries = sorted(entries, key=lambda each: each.number)
+        for first in range(0, len(entries), PORTION):
+            yield [self._entries(entries[first : first + PORTION])]
+
+    def _entries(self, entries: list[Entry]) -> Document:
         rows = [journal.row(each, self._job_rows.id_of(each.gang) if each.gang else 0) for each in entries]
         rows.sort()
         return {"is": "journal", "rows": rows, "whys": self._whys(entries)}
