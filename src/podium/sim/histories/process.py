@@ -267,7 +267,8 @@ class Watch:
     def _ask(self, step: Ask) -> None:
         process, reflector = self._process, self.reflector
         first = not reflector.synced
-        if not step.request.param("continue"):
+        # A list without pages is the second half of one whose next page was refused: the same list.
+        if step.request.param("limit") and not step.request.param("continue"):
             self.lists.append(process.stage.elapsed)
         reply = process.stage.wire.answer(process.name, self._resource, step.request)
         if reply is None:
