@@ -150,3 +150,11 @@ def test_a_mistake_is_noticed_by_a_test_that_looks_and_by_no_other(
     list(try_all(tries, 2))
     assert [each.survived for each in tries] == [True, True, False, True]
     assert module.read_text() == "def larger(a, b):\n    return a > b\n"
+
+
+def test_a_room_without_its_modules_is_an_error() -> None:
+    """A module that was renamed would drop out of the draw without a word."""
+    with pytest.raises(SystemExit, match=r"no module is called core/gone\.py"):
+        command.Room(1, "core", "core/model/*.py", "core/gone.py").sources()
+    for room in command.ROOMS.values():
+        assert room.sources()

@@ -27,7 +27,11 @@ class Room:
         self.modules = modules
 
     def sources(self) -> list[Path]:
-        found = {file for each in self.modules for file in (ROOT / "src" / "podium").glob(each)}
+        by_pattern = {each: list((ROOT / "src" / "podium").glob(each)) for each in self.modules}
+        gone = [each for each, files in by_pattern.items() if not files]
+        if gone:  # a module that has moved would silently be left out
+            raise SystemExit(f"no module is called {', '.join(gone)}: see ROOMS in {__file__}")
+        found = {file for files in by_pattern.values() for file in files}
         return sorted(file for file in found if file.name != "__init__.py")
 
     def test_files(self) -> list[Path]:
@@ -52,9 +56,16 @@ ROOMS = {
     "dialects": Room(
         17,
         "dialects",
-        *(f"dialects/volcano/{each}.py" for each in ("*_controller", "job_groups", "job_objects", "job_plan")),
-        *(f"dialects/volcano/{each}.py" for each in ("job_pods", "job_policies", "job_state", "job_status")),
-        *(f"dialects/volcano/{each}.py" for each in ("job_scale", "job_steps", "job_tally", "job_volumes")),
+        "dialects/volcano/*_controller.py",
+        *(f"dialects/volcano/job/{each}.py" for each in ("controller", "depends_on", "groups", "objects", "plan")),
+        *(f"dialects/volcano/job/{each}.py" for each in ("pod_counts", "pods", "policies", "scale", "state")),
+        *(f"dialects/volcano/job/{each}.py" for each in ("status", "volumes")),
+        "dialects/*/controller.py",
+        "dialects/*/translate.py",
+        *(f"dialects/arranger/{each}.py" for each in ("members", "pods", "state", "status")),
+        *(f"dialects/koordinator/{each}.py" for each in ("gangs", "podgroup_controller")),
+        *(f"dialects/paddle/{each}.py" for each in ("pods", "status")),
+        *(f"dialects/aibee/{each}.py" for each in ("job_controller", "status")),
     ),
 }
 
