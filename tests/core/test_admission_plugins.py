@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from podium.core.model.decisions import Refuse
 from podium.core.model.model import NodeGroups, Phase, Queue
 from podium.core.profiles.profile import Profile
+from podium.queue_reasons import ADMISSION_FULL
 from tests.core.world import GIB, World, profile
 
 # --- resourcequota -----------------------------------------------------------------------------------------------
@@ -162,3 +164,17 @@ def test_the_refusal_names_the_queue() -> None:
     world = grouped(NodeGroups(required=("x",)))
     world.task("t")
     assert "4 node(s) were not of a node group that queue q may use" in world.run(by()).refusal("t")
+
+
+def test_who_is_not_let_in_is_told_what_is_full() -> None:
+    world = World()
+    world.node("n", cpu=100_000)
+    world.queue("small", capability={"cpu": 4000})
+    for created, name in enumerate(("first", "second")):
+        world.gang(
+            name, queue="small", phase=Phase.PENDING, minimum_resources={"cpu": 3000}, created=float(created)
+        )
+    world.run(profile(["proportion"], actions="enqueue"))
+    refused = [each.refusal for each in world.decisions if isinstance(each, Refuse)]
+    assert [each.reason for each in refused] == [ADMISSION_FULL]
+    assert world.refusal("second") == str(refused[0])

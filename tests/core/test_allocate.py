@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from podium.core.model.decisions import Bind, Release, Reserve
-from podium.core.model.model import Gang, Mode, Phase, State
+from podium.core.actions import allocate
+from podium.core.framework.diagnosis import diagnose as allocate_diagnose
+from podium.core.framework.session import Session
+from podium.core.model.decisions import Bind, Journal, Release, Reserve
+from podium.core.model.model import Gang, Mode, Phase, State, Task
+from podium.reasons import Refusal
 from tests.core.world import World, profile
 
 PLAIN = profile(["priority", "gang"], ["predicates", "nodeorder"])
@@ -249,3 +253,33 @@ def test_a_gang_is_told_how_many_could_be_placed_also_later(cast: Cast) -> None:
     cast.of("g", 3)
     cast.run(PLAIN)
     assert "2 of 3 members could be placed" in cast.refusal("g")
+
+
+# --- what a turn learns ------------------------------------------------------------------------------------------
+
+
+def test_of_equal_gangs_the_first_that_does_not_fit_is_the_last_that_is_looked_at(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def diagnose(session: Session, task: Task) -> Refusal:
+        asked.append(task.gang.name)
+        return allocate_diagnose(session, task)
+
+    monkeypatch.setattr(allocate, "diagnose", diagnose)
+    cast.room("a", "b")
+    for number in range(20):
+        cast.of(f"wide-{number:02}", 3)
+    cast.run(PLAIN)
+    assert asked == ["wide-00"]
+    assert all(cast.refusal(f"wide-{number:02}") for number in range(20))
+
+
+def test_how_tasks_came_to_their_places_is_noted(cast: Cast) -> None:
+    cast.room("a")
+    cast.of("one", 1)
+    cast.run(PLAIN)
+    assert [list(each.paths) for each in cast.decisions if isinstance(each, Journal)] == [["ns/one"]]
+    cast.run(PLAIN)
+    assert not any(isinstance(each, Journal) for each in cast.decisions)

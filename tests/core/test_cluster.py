@@ -6,7 +6,7 @@ import gc
 
 from podium.core.cluster.cluster import Cluster
 from podium.core.cluster.nodes import NodeFacts
-from podium.core.model.constraints import Constraints
+from podium.core.model.constraints import Attachment, Constraints
 from podium.core.model.facts import GangFacts, TaskFacts
 from podium.core.model.model import State
 from podium.core.model.resources import CPU
@@ -159,3 +159,33 @@ def test_one_row_is_asked_as_all_are() -> None:
             alone = [nodes.fits_row(request, row, future=future) for row in range(nodes.count)]
             assert alone == nodes.fits(request, future=future).tolist()
             assert not alone[nodes.rows["not"]]
+
+
+def test_gangs_follow_the_queue_that_serves_what_they_name() -> None:
+    world = World()
+    world.cluster.substitutes["gone"] = "q"
+    named = world.cluster.gangs[world.gang("named", queue="gone")]
+    other = world.cluster.gangs[world.gang("other", queue="else")]
+    assert (named.queue, other.queue) == ("q", "else")
+    world.queue("gone")
+    assert named.queue == "gone"
+    assert world.cluster.remove_queue("gone") == [named]
+    assert (named.queue, other.queue) == ("q", "else")
+    assert world.cluster.remove_queue("gone") == []
+    assert world.cluster.remove_queue("q") == []
+    world.cluster.validate()
+
+
+def test_a_volume_that_tasks_share_counts_until_the_last_one_leaves() -> None:
+    world = World()
+    world.node("a")
+    shared = Constraints(attachments=(Attachment("disk", "one"),))
+    for name in ("first", "second"):
+        world.task(name, shared, at="a")
+    row = world.cluster.nodes.rows["a"]
+    counts = []
+    for name in ("first", "second"):
+        counts.append(world.cluster.attachments.counts)
+        world.cluster.remove_task(f"ns/{name}")
+        world.cluster.validate()
+    assert [*counts, world.cluster.attachments.counts] == [{"disk": {row: 1}}, {"disk": {row: 1}}, {}]

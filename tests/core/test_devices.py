@@ -287,3 +287,12 @@ def test_a_node_that_has_fewer_devices_than_before() -> None:
     ask(world, "t", count=2)
     assert world.run(PLAIN).placed == {}
     assert world.cluster.nodes.devices.counts(np.array([0])).tolist() == [1]
+
+
+def test_a_task_that_is_where_no_devices_are_has_none() -> None:
+    world = World()
+    world.node("plain", more={MILLI: 1000})
+    assert ask(world, "lost", at="plain").devices == ()
+    world.cluster.validate()
+    world.cluster.remove_task("ns/lost")
+    world.cluster.validate()

@@ -489,3 +489,12 @@ def test_a_plan_is_made_when_its_timer_rings(jobs: Jobs, now: float) -> None:
     (first,) = (each for each in run_cycle(jobs.cluster, plan_profile(), now) if isinstance(each, LookAgain))
     (second,) = (each for each in run_cycle(jobs.cluster, plan_profile(), first.at) if isinstance(each, LookAgain))
     assert second.at > first.at
+
+
+def test_what_its_queue_does_not_let_in_keeps_no_room(jobs: Jobs) -> None:
+    jobs.queue("small", capability={"cpu": 2000})
+    jobs.room("n1", cpu=6)
+    jobs.job("j", [1], most=9)
+    for number in range(4):
+        jobs.task(f"web-{number}", queue="small")
+    assert jobs.plan() == {"j": 3}

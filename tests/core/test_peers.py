@@ -13,6 +13,7 @@ from podium.core.model.constraints import Constraints, PodSelection, PodTerm, Re
 from podium.core.model.facts import GangFacts, TaskFacts
 from podium.core.model.labels import all_hold
 from podium.core.model.model import Phase, Queue, State
+from tests.core.world import HOST, World, near, profile
 
 HOSTNAME = "kubernetes.io/hostname"
 NODES = 4
@@ -119,3 +120,17 @@ def test_parties_without_tasks_are_forgotten() -> None:
         cluster.remove_task(facts.id)
     assert len(cluster.peers._parties) < 1100
     cluster.peers.validate(cluster.tasks.values())
+
+
+def test_rows_are_counted_beyond_what_a_column_began_with() -> None:
+    """A column of counts grows by powers of two: the first row beyond it is one of them."""
+    world = World()
+    for number in range(129):
+        world.node(f"n{number:03}", cpu=1000)
+    apart = Constraints(anti_affinity=(near(HOST, app="x"),))
+    for number in (64, 128):
+        world.task(f"there-{number}", apart, at=f"n{number:03}", labels={"app": "x"})
+    world.cluster.validate()
+    world.task("new", apart, labels={"app": "x"})
+    world.run(profile(["predicates", "gang"]))
+    assert world.placed.keys() == {"new"}

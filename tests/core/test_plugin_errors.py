@@ -197,3 +197,16 @@ def test_the_trace_is_kept_for_the_log(use: Any) -> None:
     trace = next(each.trace for each in world.decisions if isinstance(each, Failure))
     assert "Traceback" in trace
     assert "no idea\n  what to say" in trace
+
+
+def test_gangs_that_are_tried_together_are_undone_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was found for one is given back when another one, that it starts with, cannot be asked about."""
+    monkeypatch.setitem(BUILT_IN, "broken", broken("mask"))
+    world = World()
+    world.node("n")
+    for created, name in enumerate(("good", "bad")):
+        gang = world.gang(name, created=float(created), together=("ns/good", "ns/bad"))
+        world.task(f"{name}-task", gang=gang)
+    world.run(profile(["gang"], ["predicates", "broken"]), failing=True)
+    assert world.placed == {}
+    assert {(task.state, task.row) for task in world.cluster.tasks.values()} == {(State.PENDING, -1)}
