@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from podium.core.model.decisions import Evict
 from podium.core.profiles.profile import Profile
 from tests.core.world import World, profile
 
-TIERS = (
+TIERS: tuple[Sequence[str | Mapping[str, Any]], ...] = (
     [{"name": "priority", "enablePreemptable": False}, {"name": "gang"}],
     ["predicates", "nodeowner", "nodeorder"],
 )
