@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.core.model.decisions import Bind, Decision, Evict, Journal, Nominate, Refuse, Reserve, Resize
+from podium.core.model.decisions import Bind, Decision, Evict, Journal, Nominate, Refuse, Reserve, Resize, TimeOut
 from podium.core.model.model import Gang, Task
 from podium.engine.counters import BOUNDS, Counters, Histogram
 from podium.engine.outcomes import Outcome
@@ -51,10 +51,11 @@ def test_decisions_are_counted_by_kind() -> None:
     counters = Counters()
     first: list[Decision] = [Evict("a", ""), Evict("b", ""), Reserve("c", "n", "ns/g"), Resize("ns/g", 3)]
     second: list[Decision] = [Refuse("ns/g", NO), Refuse("ns/h", NO), Refuse("ns/g", NO), Nominate("a", "n")]
-    third: list[Decision] = [Journal({"ns/g": "batch", "ns/h": "batch"}), Evict("d", "")]
+    third: list[Decision] = [Journal({"ns/g": "batch", "ns/h": "batch"}), Evict("d", ""), TimeOut("ns/g")]
     for step in (first, second, third):
         counters.decided(step, gangs(), 100.0)
     assert (counters.victims, counters.preemptions, counters.reserved, counters.resized) == (3, 2, 1, 1)
+    assert counters.timed_out == 1
     assert counters.refusals == {NO.code: 3}
     assert counters.retries == {"ns/g": 2, "ns/h": 1}
     assert counters.paths == {"batch": 2}

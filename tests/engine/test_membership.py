@@ -102,3 +102,26 @@ def test_members_that_wait_for_a_bad_one_are_told() -> None:
         "good"
     )
     assert stage.get(PODS, "held")["status"]["conditions"][0]["reason"] == "SchedulingGated"
+
+
+def test_a_gang_that_pods_describe_is_there_from_the_first_of_them_to_the_last() -> None:
+    stage = Stage()
+    stage.node("n")
+    says = {
+        f"gang.scheduling.koordinator.sh/{key}": value for key, value in (("name", "g"), ("min-available", "2"))
+    }
+    for name in ("a", "b"):
+        member(stage, name, **{**says, "gang.scheduling.koordinator.sh/min-available": "3"})
+    stage.settle()
+    known = [id for id in stage.world.cluster.gangs if id.endswith("default/g")]
+    assert len(known) == 1
+    assert stage.world.cluster.gangs[known[0]].minimum == 3
+    assert stage.placed == {}
+    for name in ("a", "b"):
+        stage.server.ok("DELETE", PODS.path("default", name), {"gracePeriodSeconds": 0})
+    stage.settle()
+    assert not stage.world.cluster.gangs.keys() & set(known)
+    for name in ("a", "b"):
+        member(stage, name, **says)
+    stage.settle()
+    assert stage.placed == {"a": "n", "b": "n"}

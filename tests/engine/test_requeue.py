@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Set
 
 import pytest
 
@@ -10,6 +11,7 @@ from podium.core.cluster.cluster import Cluster
 from podium.core.model.decisions import Bind, GangPhase, Refuse
 from podium.core.model.facts import GangFacts, TaskFacts
 from podium.core.model.model import Gang, Phase, Queue
+from podium.engine.quick_fit import QuickFit
 from podium.engine.requeue import FLUSH, PACE, SLOWEST_PACE, ClusterEvents, Look, Requeue
 from podium.kube.resources import NODES, PODS
 from podium.kube.transport import MERGE_PATCH
@@ -63,12 +65,12 @@ class Waiting:
         self.cluster.put_gang(GangFacts(id, "ns", id, "fifo" if id.startswith("fifo") else "q"))
         self.cluster.settle()
 
-    def look(self, now: float) -> set[str] | None:
+    def look(self, now: float, quick_fit: QuickFit | None = None) -> set[str] | None:
         """Who is asked in the turn that is due; None if there is none."""
         look = self.requeue.due(now, bool(self.gangs))
         if look is Look.NOTHING:
             return None
-        return self.requeue.begin(look, self.cluster, now)
+        return self.requeue.begin(look, self.cluster, now, quick_fit)
 
 
 def test_nothing_happens_nothing_is_asked() -> None:
@@ -105,6 +107,35 @@ def test_only_news_that_can_lift_a_refusal_matter(cluster_events: ClusterEvents,
     )
     waiting.requeue.cluster_events.add(cluster_events)
     assert waiting.look(1.0) == asked
+
+
+class NoRoom(QuickFit):
+    """Nobody who waits for room has a prospect."""
+
+    def __init__(self) -> None:
+        pass
+
+    def without(self, waiting: Set[str]) -> set[str]:
+        return set(waiting)
+
+
+@pytest.mark.parametrize(
+    ("cluster_events", "holds", "asked"),
+    [
+        (ClusterEvents(room=True), False, set()),
+        (ClusterEvents(room=True), True, {"a", "b"}),
+        (ClusterEvents(room=True, nodes=True), False, {"a", "b"}),
+    ],
+)
+def test_the_quick_look_at_the_room_is_for_when_only_room_has_changed(
+    cluster_events: ClusterEvents, holds: bool, asked: set[str]
+) -> None:
+    """Other nodes may fit now, and places that are held are room for whoever is before their holders."""
+    waiting = Waiting(a=FULL, b=FULL)
+    if holds:
+        waiting.cluster.accounts.holding["c"] = waiting.gangs["a"]
+    waiting.requeue.cluster_events.add(cluster_events)
+    assert waiting.look(1.0, NoRoom()) == asked
 
 
 def test_a_gang_waits_for_what_its_tasks_wait_for() -> None:
