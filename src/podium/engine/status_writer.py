@@ -158,7 +158,7 @@ class StatusWriter:
             self._report_held(gang, now)
 
     def _report_held(self, gang: Gang, now: float) -> None:
-        """In a condition on each pod that holds a place; in an event on some, which says for whom the gang waits."""
+        """In a condition on each pod that holds a place; in events on some, which say for whom the gang waits."""
         if not gang.counts[State.RESERVED]:
             return
         find = self._world.cluster.gangs.get

@@ -23,4 +23,4 @@ def duration(text: str, *, zero: bool = False) -> float | None:
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    return seconds if (0 < seconds or zero) and seconds < _MOST else None
+    return seconds if (seconds > 0 or zero) and seconds < _MOST else None
