@@ -151,9 +151,14 @@ def reaches(gang: Gang, count: int) -> bool:
 Find = Callable[[str], Gang | None]
 
 
+def partners(gang: Gang) -> Iterable[str]:
+    """The gangs for which it waits, by id: nobody, when its minimum holds no longer."""
+    return () if released(gang) else (id for id in gang.together if id != gang.id)
+
+
 def unsatisfied_partners(gang: Gang, find: Find, states: States = READY) -> list[str]:
-    """The gangs that it starts with and that are not there, or have not enough yet, by id."""
-    found = ((id, find(id)) for id in gang.together if id != gang.id)
+    """The gangs for which it waits and that are not there, or have not enough yet, by id."""
+    found = ((id, find(id)) for id in partners(gang))
     return [id for id, other in found if other is None or not satisfied(other, states)]
 
 

@@ -52,8 +52,8 @@ _MOST, _LEAST = 2**31 - 1, -(2**31)
 TOTAL, FROM = "total-number", "from"  # among a gang's attributes
 _OF_GROUP = " of its PodGroup"
 ADVICE = (
-    f"remove the annotation {TIMEOUT} from all its pods to have it tried again "
-    f"(kubectl annotate pod ... {TIMEOUT}-), or delete them"
+    f"remove the annotation {TIMEOUT} from all its pods, and from those of gangs that start with it, to have it "
+    f"tried again (kubectl annotate pod ... {TIMEOUT}-), or delete them"
 )
 _LIST = 'a JSON list such as ["ns-a/gang-a", "ns-b/gang-b"]'
 _KIND_ADVICE = (
