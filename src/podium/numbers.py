@@ -128,12 +128,16 @@ class Group(Numbers, frozen=True):
 
 
 class Members(Numbers, frozen=True):
-    """How many members a gang needs and has; of a role, or in sub-groups of a policy."""
+    """How many members a gang needs and has; of a role, or in sub-groups of a policy; and where that is said."""
 
     need: int
     have: int
     role: str = ""
     policy: str = ""
+    field: str = ""
+
+    def words(self) -> dict[str, Any]:
+        return {**super().words(), "by": f" ({self.field})" if self.field else ""}
 
 
 class Count(Numbers, frozen=True):
@@ -295,12 +299,16 @@ def shown_gang(id: str) -> str:
 
 
 class Partners(Numbers, frozen=True):
-    """The gangs that start together with one and cannot yet."""
+    """The gangs that start together with one and cannot yet, those among them that are not there, and where they
+    are named."""
 
     awaited: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+    field: str = ""
 
     def words(self) -> dict[str, Any]:
-        return {"awaited": ", ".join(map(shown_gang, self.awaited))}
+        awaited = (shown_gang(id) + " (no such gang)" * (id in self.unknown) for id in self.awaited)
+        return {"awaited": ", ".join(awaited), "by": f" ({self.field})" if self.field else ""}
 
 
 class HeldPlace(Numbers, frozen=True):
@@ -320,5 +328,5 @@ class Waited(Numbers, frozen=True):
     advice: str = ""
 
     def words(self) -> dict[str, Any]:
-        time = f"{self.seconds:g} s" if self.seconds else "as long as it may"
+        time = f"{self.seconds:g} s" if self.seconds else "as long as they may be"
         return {"gang": self.gang, "time": time, "advice": f": {self.advice}" if self.advice else ""}

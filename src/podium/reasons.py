@@ -214,7 +214,7 @@ PLUGIN = Reason(
 TOO_FEW = Reason(
     "NotEnoughMembers",
     Members,
-    "the gang needs {need} members and has {have}",
+    "the gang needs {need} members and has {have}{by}",
     "create the missing pods or lower the minimum",
     WakeOn.MEMBERS,
 )
@@ -271,7 +271,7 @@ HELD = Reason(
 TIMED_OUT = Reason(
     "GangTimedOut",
     Waited,
-    "gang {gang} held places for {time} without becoming whole, and has timed out{advice}",
+    "gang {gang} has timed out: places were held for {time}, and not all that start together had one{advice}",
     "give it room or more time, and let it be tried again",
     WakeOn.SPEC,
 )
@@ -307,7 +307,7 @@ TWO_QUEUES = Reason(
 GROUP_INCOMPLETE = Reason(
     "GangGroupIncomplete",
     Partners,
-    "it starts together with {awaited}, which cannot start yet",
+    "it starts together with {awaited}, which cannot start yet{by}",
     "see why those wait",
     WakeOn.ROOM,
 )

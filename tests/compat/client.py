@@ -151,6 +151,11 @@ class Server:
         )
         return result
 
+    def established(self, *definitions: str) -> None:
+        """Waits for definitions (`crd/NAME`, or `crd --all`): kubectl fails at one that has no status yet."""
+        command = ("wait", "--for=condition=Established", "--timeout=20s", *definitions)
+        eventually(lambda: self.kubectl(*command, check=False).code == 0, f"{' '.join(definitions)} served")
+
     @contextlib.contextmanager
     def kubectl_running(self, *args: str) -> Iterator[subprocess.Popen[str]]:
         """A command that does not end by itself (-w, -f); ended on the way out."""

@@ -21,7 +21,7 @@ _numbers = itertools.count(1)
 def establish(server: Server, definition: Document) -> None:
     server.kubectl("apply", "-f", "-", input=definition)
     name = definition["metadata"]["name"]
-    server.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
+    server.established(f"crd/{name}")
     group, version = definition["spec"]["group"], definition["spec"]["versions"][0]["name"]
     eventually(
         lambda: (

@@ -55,7 +55,7 @@ def gadgets(server: Server) -> Iterator[None]:
         },
     }
     server.kubectl("apply", "-f", "-", input=definition)
-    server.kubectl("wait", "--for=condition=Established", "crd/gadgets.schema.example", "--timeout=30s")
+    server.established("crd/gadgets.schema.example")
     # A real server publishes the documents a little later.
     eventually(lambda: "v1.Gadget" in server.kubectl("get", "--raw", "/openapi/v2").out, "gadgets in OpenAPI")
     yield

@@ -151,7 +151,7 @@ async def test_a_reflector_of_a_kind_that_does_not_exist_yet(
     async with reflecting(transport, gears) as listener:
         assert listener.told == []
         server.kubectl("apply", "-f", "-", input=crd("gears", "Gear", {}, "later.example"))
-        server.kubectl("wait", "--for=condition=Established", "crd/gears.later.example", "--timeout=20s")
+        server.established("crd/gears.later.example")
         await reached(created, "the new kind is served")
         listener.poke()
         await listener.until("Added g")

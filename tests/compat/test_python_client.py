@@ -114,7 +114,7 @@ def test_custom_objects(server: Server, ns: str, api: Any) -> None:
     definitions = client.ApiextensionsV1Api(api)
     definitions.create_custom_resource_definition(definition)
     custom = client.CustomObjectsApi(api)
-    server.kubectl("wait", "--for=condition=Established", f"crd/gizmos.{group}", "--timeout=20s")
+    server.established(f"crd/gizmos.{group}")
     body = {"apiVersion": f"{group}/v1", "kind": "Gizmo", "metadata": {"name": "g"}, "spec": {}}
 
     def create() -> Any:

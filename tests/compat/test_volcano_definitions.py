@@ -23,7 +23,7 @@ def volcano(server: Server) -> Server:
     ).stdout
     server.kubectl("apply", "-f", "-", input=printed)
     for name in ("podgroups.scheduling", "queues.scheduling", "commands.bus"):
-        server.kubectl("wait", "--for=condition=Established", f"crd/{name}.volcano.sh", "--timeout=20s")
+        server.established(f"crd/{name}.volcano.sh")
     eventually(lambda: server.http("GET", QUEUES).status == 200, "queues are served")
     return server
 

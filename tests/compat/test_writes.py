@@ -334,7 +334,7 @@ def test_custom_resources_count_generations_too(server: Server, ns: str) -> None
     definition = crd("counters", "Counter", {"n": {"type": "integer"}}, group="writes.example")
     definition["spec"]["versions"][0]["subresources"] = {"status": {}}
     server.kubectl("apply", "-f", "-", input=definition)
-    server.kubectl("wait", "--for=condition=Established", "crd/counters.writes.example", "--timeout=20s")
+    server.established("crd/counters.writes.example")
     path = f"/apis/writes.example/v1/namespaces/{ns}/counters"
     body = {"apiVersion": "writes.example/v1", "kind": "Counter", "metadata": {"name": "c"}, "spec": {"n": 1}}
     assert server.create(path, body)["metadata"]["generation"] == 1

@@ -220,7 +220,7 @@ def test_a_name_that_is_none_is_a_fault() -> None:
 def test_a_gang_of_a_group() -> None:
     found = facts(None, group(2, 300, mode="NonStrict", groups='["default/gangA","default/gangB"]'))
     assert (found.minimum, found.waiting_time, found.mode) == (2, 300.0, Mode.NON_STRICT)
-    assert found.attributes == {"total-number": "2", "from": "GangFromPodGroupCrd"}
+    assert (found.attributes["total-number"], found.attributes["from"]) == ("2", "GangFromPodGroupCrd")
     assert found.together == ("koordinator/default/gangA", "koordinator/default/gangB")
 
 

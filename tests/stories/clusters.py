@@ -38,7 +38,7 @@ def bare(
         server = Server("real", plane.kubeconfig, plane.url, plane.token, plane.ca, directory)
         definitions = subprocess.run([*PODIUM, "crds"], capture_output=True, text=True, check=True).stdout
         server.kubectl("apply", "-f", "-", input=definitions)
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all")
+        server.established("crd", "--all")
         accounts.install(server)
         with kubelets.attached(server, nodes, directory / "kubelets", scheduled=False):
             yield server

@@ -191,7 +191,7 @@ def test_no_field_of_the_status_has_two_writers(
         server = Server("real", plane.kubeconfig, plane.url, plane.token, plane.ca, directory)
         definitions = subprocess.run([*PODIUM, "crds"], capture_output=True, text=True, check=True).stdout
         server.kubectl("apply", "-f", "-", input=definitions)
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all")
+        server.established("crd", "--all")
         running.enter_context(kubelets.attached(server, 3, directory / "kubelets", scheduled=False))
         for user in users:
             own = directory / f"{user}.kubeconfig"

@@ -126,7 +126,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
                 *("apply", "--server-side", "-f"),
                 str(build.sources(build.VC_SCHEDULER) / "config" / "crd" / folder / "bases"),
             )
-        found.kubectl("wait", "--for=condition=Established", "crd", "--all")
+        found.established("crd", "--all")
         accounts.install(found)
         with kubelets.attached(found, NODES, directory / "kubelets", scheduled=False):
             yield found

@@ -67,7 +67,7 @@ def define(server: Server, source: Path) -> None:
     command, environment = podium(source, "crds")
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     server.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=done.stdout)
-    server.kubectl("wait", "--for=condition=Established", "crd", "--all")
+    server.established("crd", "--all")
 
 
 async def led(log: Path, sentence: str) -> None:

@@ -102,6 +102,29 @@ def test_a_group_waits_says_why_and_is_bound_together(server: Server) -> None:
     assert "Scheduled" in row
 
 
+def test_pods_of_a_basic_group_start_one_by_one(server: Server) -> None:
+    cpu = whole_node(server)
+    basic = group("b", 1)
+    basic["spec"]["schedulingPolicy"] = {"basic": {}}
+    server.create(GROUPS, basic)
+    pods(server, "b", SEVERAL + 1, cpu, schedulingGroup={"podGroupName": "b"})
+    eventually(lambda: bound(server, "b-") == SEVERAL, "as many as there is room for")
+
+
+def test_pods_wait_for_their_group(server: Server) -> None:
+    cpu = whole_node(server)
+
+    def said() -> str:
+        found = server.get(f"{PODS}/late-0").get("status", {}).get("conditions", [])
+        return next((str(each["message"]) for each in found if each["type"] == "PodScheduled"), "")
+
+    pods(server, "late", SEVERAL, cpu, schedulingGroup={"podGroupName": "late"})
+    eventually(lambda: "default/late of Kubernetes does not exist" in said(), "they say what is missing")
+    server.create(GROUPS, group("late", SEVERAL + 1))
+    eventually(lambda: f"needs {SEVERAL + 1} members" in said(), "then how many are")
+    assert bound(server, "late-") == 0
+
+
 @pytest.mark.parametrize(("mode", "left"), [("PodGroup", 0), ("Pod", SEVERAL - 1)])
 def test_as_a_victim_a_group_goes_as_its_mode_says(server: Server, mode: str, left: int) -> None:
     """One node is needed.  As one victim all go; else what the group has beyond its minimum."""

@@ -158,9 +158,15 @@ class StatusWriter:
             self._report_held(gang, now)
 
     def _report_held(self, gang: Gang, now: float) -> None:
-        for task in gang.tasks.values() if gang.counts[State.RESERVED] else ():
-            if task.state is State.RESERVED and task.has_pod:
-                self._report_pod(task, self._held(task), now, event=False)
+        """In a condition on each pod that holds a place; in events on some, which say for whom the gang waits."""
+        if not gang.counts[State.RESERVED]:
+            return
+        find = self._world.cluster.gangs.get
+        awaited = quorum.unsatisfied_partners(gang, find) if quorum.satisfied(gang) else []
+        more = f"; {quorum.incomplete(gang, awaited, find)}" if awaited else ""
+        held = (task for task in gang.tasks.values() if task.state is State.RESERVED and task.has_pod)
+        for number, task in enumerate(held):
+            self._report_pod(task, self._held(task), now, event=number < PODS_WITH_EVENTS, more=more)
 
     def bad_objects(self, profiles: Container[str], now: float) -> None:
         """What is wrong with objects themselves: conditions of the profiles' pods, events on others."""
@@ -271,8 +277,9 @@ class StatusWriter:
             self._logged[failure.who] = now
             log.error("%s failed: %s\n%s", failure.who, failure.error, failure.trace)
 
-    def _report_pod(self, task: Task, refusal: Refusal, now: float, *, event: bool) -> None:
-        """In a condition, on every member; in an event on all of them, or on some where a group carries it."""
+    def _report_pod(self, task: Task, refusal: Refusal, now: float, *, event: bool, more: str = "") -> None:
+        """In a condition, on every member; in an event on all of them, or on some where a group carries it.
+        `more`: what only the event says."""
         timed_out = refusal.reason is TIMED_OUT
         if timed_out and not self._world.is_marked(task.id):
             return  # first the mark, then the condition: see `gathered`
@@ -286,7 +293,8 @@ class StatusWriter:
         reason = refusal.code if timed_out or refusal.reason is HELD else "Unschedulable"
         self._writes.put(effects.unschedulable(task, sentence, now, reason))
         if event:
-            self._event(_pod(task), WARNING, "FailedScheduling", sentence, now)
+            type, name = (NORMAL, HELD.code) if refusal.reason is HELD else (WARNING, "FailedScheduling")
+            self._event(_pod(task), type, name, sentence + more, now)
 
     def _withdraw(self, task: Task) -> None:
         """A pod has a place: a condition that is still to be written about why it waits is no longer true."""

@@ -38,7 +38,7 @@ from podium.core.model import quorum
 from podium.core.model.decisions import GangPhase
 from podium.core.model.model import Gang, Mode, Phase, Queue, State, Task
 from podium.queue_reasons import QUEUE_BLOCKED
-from podium.reasons import GROUP_INCOMPLETE, MEMBERS_HELD, TOO_FEW, Refusal, both, refuse
+from podium.reasons import MEMBERS_HELD, Refusal, both, refuse
 
 
 class Outcome(Enum):
@@ -319,11 +319,12 @@ def _why_not(session: Session, gang: Gang, placed: int) -> Refusal:
     held = sum(1 for task in gang.tasks.values() if task.state is State.PENDING and task.gated)
     if held:
         return refuse(MEMBERS_HELD, count=held)
-    awaited = quorum.unsatisfied_partners(gang, session.cluster.gangs.get)
+    find = session.cluster.gangs.get
+    awaited = quorum.unsatisfied_partners(gang, find)
     if awaited:
-        return refuse(GROUP_INCOMPLETE, awaited=tuple(awaited))
+        return quorum.incomplete(gang, awaited, find)
     # Those that could be placed are too few: where only those count that wait, what is bound does not.
-    return refuse(TOO_FEW, need=gang.minimum, have=quorum.counted(gang, placed))
+    return quorum.too_few(gang, quorum.counted(gang, placed))
 
 
 def _equal_tasks(session: Session, tasks: deque[Task], count: int) -> list[Task]:

@@ -7,7 +7,8 @@ Evicting single tasks of a gang that needs all of them wastes the rest.  So vict
 
 Bundles are taken in order until the preemptor's summed need could fit and then does: safe ones first, then from
 the gang that would be served last, then with the best return: how much of the need a bundle covers for how much
-work is lost.  A gang that turns out not to be needed is spared again.
+work is lost; then the youngest, and of equally old ones those of one node after the other.  A gang that turns out
+not to be needed is spared again.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Bundle(msgspec.Struct, frozen=True):
     tasks: tuple[Task, ...]
     safe: bool
     gain: float  # the need it covers for the work that is lost
+    node: int  # the first of its nodes, in the order of names
 
 
 def displace(
@@ -169,6 +171,8 @@ def _bundles(
         return (
             -session.job_preference(left.gang, right.gang)
             or right.gain - left.gain
+            or right.gang.created - left.gang.created
+            or left.node - right.node  # few nodes are disturbed
             or -session.job_compare(left.gang, right.gang)
         )
 
@@ -185,7 +189,8 @@ def _bundle(session: Session, gang: Gang, tasks: Sequence[Task], need: Amounts, 
     lost = _sum(session, (task for task in gang.tasks.values() if task.state in HOLDING))[asked]
     cost = float((lost / need[asked]).sum())
     gain = float((np.minimum(freed, need[asked]) / need[asked]).sum()) / cost if cost else 0.0
-    return Bundle(gang, tuple(tasks), safe, gain)
+    nodes = session.cluster.nodes.order()
+    return Bundle(gang, tuple(tasks), safe, gain, min(int(nodes[task.row]) for task in tasks))
 
 
 def _sum(session: Session, tasks: Iterable[Task]) -> Amounts:

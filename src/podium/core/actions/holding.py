@@ -47,7 +47,7 @@ def startable(session: Session, unit: Sequence[Gang]) -> set[str]:
     waited_for: dict[str, list[str]] = {}  # by whom
     lacking: list[str] = []
     for gang in unit:
-        for id in _others(gang) if gang.id in found else ():
+        for id in quorum.partners(gang) if gang.id in found else ():
             if id in tried:
                 waited_for.setdefault(id, []).append(gang.id)
             elif not _has_enough(session, id):
@@ -67,7 +67,7 @@ def all_promised(session: Session, tries: Sequence[Attempt]) -> bool:
     return all(
         not each.statement.empty
         and session.pipelined(each.gang)
-        and all(id in tried or _has_enough(session, id) for id in _others(each.gang))
+        and all(id in tried or _has_enough(session, id) for id in quorum.partners(each.gang))
         for each in tries
     )
 
@@ -75,7 +75,8 @@ def all_promised(session: Session, tries: Sequence[Attempt]) -> bool:
 def reserve(session: Session, each: Attempt, *, failed: bool = False) -> bool:
     """A gang cannot start: whether what was found for it is kept all the same.
 
-    `failed`: one of those it was tried with fails fast, and did.  Then it is not time that they wait for.
+    `failed`: one of those it was tried with fails fast, and did.  Then it is not time that they wait for, and one
+    that fails fast itself gives back what it has held for them.
     """
     gang = each.gang
     waits = bool(gang.together) and session.ready(gang) and not (failed and gang.fail_fast)
@@ -84,11 +85,11 @@ def reserve(session: Session, each: Attempt, *, failed: bool = False) -> bool:
         watch(session, gang)
         return True
     each.statement.rollback()
+    if gang.fail_fast and not holds:
+        statement = session.statement()
+        _release(statement, [gang], "it waits for room, and holds none meanwhile")
+        statement.commit()
     return False
-
-
-def _others(gang: Gang) -> Iterable[str]:
-    return (id for id in gang.together if id != gang.id)
 
 
 def _has_enough(session: Session, id: str) -> bool:

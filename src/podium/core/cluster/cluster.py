@@ -195,10 +195,13 @@ class Cluster:
         return gang
 
     def remove_gang(self, id: str) -> None:
-        """Forgets a gang.  Tasks that are still there keep their room until they are gone themselves."""
+        """Forgets a gang.  Tasks that are still there keep their room until they are gone themselves; places that
+        were only held for it are given back, because nobody looks after them any longer."""
         gang = self.gangs.pop(id, None)
         if gang is None:
             return
+        for task in gang.tasks.values() if gang.counts[State.RESERVED] else ():
+            self.release(task)
         gang.note()
         self.elastic_changes += gang.size is not None
         if gang.tasks:

@@ -38,6 +38,7 @@ def validate(cluster: Cluster) -> None:
         assert task.row < 0 or cluster.on_row[task.row].get(task.id) is task, f"{task} is not on its row"
         assert task.row < 0 or task.state not in _NO_ROW, f"{task} holds a place"
         assert task.state is not State.RESERVED or task.row >= 0, f"{task} holds no place"
+        assert task.state is not State.RESERVED or task.gang.id in cluster.gangs, f"{task} holds one for no gang"
         assert task.has_pod or task.state in (State.PENDING, State.PIPELINED, State.ALLOCATED, State.RESERVED), (
             f"{task} has no pod"
         )

@@ -284,10 +284,10 @@ class Slots:
 
     def _take_over(self, task: Task, place: Place | None) -> None:
         """A task that waits gets the place that was reserved for it, or for its slot, if it may and can: it may
-        ask for something else than the one before it."""
-        if place is None or task.state is not State.PENDING or task.gated:
-            return
+        ask for something else than the one before it, or be in a gang that is not there."""
         cluster = self._cluster
+        if place is None or task.state is not State.PENDING or task.gated or task.gang.id not in cluster.gangs:
+            return
         if place.cls is task.cls or cluster.nodes.fits_row(task.cls.request, place.row):
             cluster.assign(task, State.RESERVED, place.row, place.devices)
 

@@ -11,11 +11,16 @@ _LONGEST = 128
 _MOST = 2.0**63 / 1e9  # s; what Go can count in nanoseconds
 
 
-def duration(text: str) -> float | None:
-    """Seconds of a duration such as 1h15m; None for none, or for text that is no positive duration."""
+def duration(text: str, *, zero: bool = False) -> float | None:
+    """Seconds of a duration such as 1h15m; None for none, or for text that is no positive duration.
+
+    `zero`: no time at all is one, too, with a unit or without.
+    """
     text = text.strip()
+    if zero and text == "0":
+        return 0.0
     parts = _PART.findall(text) if len(text) <= _LONGEST else []
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    return seconds if 0 < seconds < _MOST else None
+    return seconds if (seconds > 0 or zero) and seconds < _MOST else None

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from podium.core.model.attributes import MINIMUM_FIELD, TOGETHER_FIELD
 from podium.core.model.model import HOLDING, PLACED, READY, Gang, MatchPolicy, State, SubGroupPolicy, Task
 from podium.core.model.subgroups import SubGroup, subgroups_of
-from podium.reasons import TOO_FEW, TOO_FEW_GROUPS, TOO_FEW_OF_ROLE, Refusal, refuse
+from podium.reasons import GROUP_INCOMPLETE, TOO_FEW, TOO_FEW_GROUPS, TOO_FEW_OF_ROLE, Refusal, refuse
 
 PROMISED = READY | {State.PIPELINED}
 _BOUND = READY - {State.RESERVED}  # a place that is only reserved is not bound
@@ -66,8 +67,13 @@ def lacking(gang: Gang, groups: Groups | None = None) -> Refusal | None:
             return refuse(TOO_FEW_GROUPS, policy=policy.name, need=policy.minimum, have=have)
     have = gang.count(_EXISTING)
     if have < gang.minimum:
-        return refuse(TOO_FEW, need=gang.minimum, have=have)
+        return too_few(gang, have)
     return None
+
+
+def too_few(gang: Gang, have: int) -> Refusal:
+    """Why a gang cannot start that has only so many members, or places."""
+    return refuse(TOO_FEW, need=gang.minimum, have=have, field=gang.attributes.get(MINIMUM_FIELD, ""))
 
 
 def is_gang(gang: Gang) -> bool:
@@ -145,10 +151,22 @@ def reaches(gang: Gang, count: int) -> bool:
 Find = Callable[[str], Gang | None]
 
 
+def partners(gang: Gang) -> Iterable[str]:
+    """The gangs for which it waits, by id: nobody, when its minimum holds no longer."""
+    return () if released(gang) else (id for id in gang.together if id != gang.id)
+
+
 def unsatisfied_partners(gang: Gang, find: Find, states: States = READY) -> list[str]:
-    """The gangs that it starts with and that are not there, or have not enough yet, by id."""
-    found = ((id, find(id)) for id in gang.together if id != gang.id)
+    """The gangs for which it waits and that are not there, or have not enough yet, by id."""
+    found = ((id, find(id)) for id in partners(gang))
     return [id for id, other in found if other is None or not satisfied(other, states)]
+
+
+def incomplete(gang: Gang, awaited: Sequence[str], find: Find) -> Refusal:
+    """Why a gang that has enough cannot start: those that it starts with have not."""
+    unknown = tuple(id for id in awaited if find(id) is None)
+    field = gang.attributes.get(TOGETHER_FIELD, "")
+    return refuse(GROUP_INCOMPLETE, awaited=tuple(awaited), unknown=unknown, field=field)
 
 
 def components(tied: Iterable[Gang], find: Find) -> Iterator[list[Gang]]:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from podium.core.model.attributes import MINIMUM_FIELD, TOGETHER_FIELD
 from podium.core.model.durations import duration
 from podium.core.model.facts import GangFacts
 from podium.core.model.model import Phase
@@ -49,9 +50,10 @@ T = TypeVar("T")
 
 _MOST, _LEAST = 2**31 - 1, -(2**31)
 TOTAL, FROM = "total-number", "from"  # among a gang's attributes
+_OF_GROUP = " of its PodGroup"
 ADVICE = (
-    f"remove the annotation {TIMEOUT} from all its pods to have it tried again "
-    f"(kubectl annotate pod ... {TIMEOUT}-), or delete them"
+    f"remove the annotation {TIMEOUT} from all its pods, and from those of gangs that start with it, to have it "
+    f"tried again (kubectl annotate pod ... {TIMEOUT}-), or delete them"
 )
 _LIST = 'a JSON list such as ["ns-a/gang-a", "ns-b/gang-b"]'
 _KIND_ADVICE = (
@@ -64,6 +66,7 @@ class _Values:
 
     def __init__(self, pod: Pod | None, group: PodGroup | None) -> None:
         self.complaints: list[tuple[Object, Refusal]] = []
+        self.found: dict[str, tuple[Object, str]] = {}  # where values stand, by their first key
         self._sources: list[tuple[Object, Mapping[str, str]]] = [
             (each, each.annotations) for each in (pod, group) if each is not None
         ]
@@ -78,11 +81,26 @@ class _Values:
             key = next((each for each in keys if said.get(each)), None)
             if key is None:
                 continue
-            value = read(said[key])
+            value, field = read(said[key]), f"metadata.annotations[{key}]"
             if value is not None:
+                self.found[keys[0]] = obj, field
                 return value
-            self.complain(obj, f"metadata.annotations[{key}]", said[key], want)
+            self.complain(obj, field, said[key], want)
         return None
+
+    def where(self, key: str) -> str:
+        """Where a value stands, as members are told."""
+        obj, field = self.found.get(key, (None, ""))
+        return field if obj is None or isinstance(obj, Pod) else field + _OF_GROUP
+
+    def check_names(self, named: tuple[str, ...]) -> None:
+        """A gang that nobody can be called is waited for like any that is not there; but it is told."""
+        for each in named:
+            namespace, _, name = each.partition("/")
+            if check_dns_subdomain(namespace) or check_dns_subdomain(name):
+                obj, field = self.found[GROUPS]
+                detail = f"{each!r} names no gang, and is waited for in vain; want namespace/gang"
+                self.complaints.append((obj, refuse(BAD_SPEC, field=field, detail=detail)))
 
     def complain(self, obj: Object, field: str, value: object, want: str) -> None:
         detail = f"{value!r} is read as if it were not there; want {want}"
@@ -112,11 +130,11 @@ def read_groups(text: str) -> tuple[str, ...] | None:
         found = msgspec.json.decode(text, type=list[str])
     except msgspec.DecodeError:
         return None
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(each.strip() for each in found))
 
 
 def _duration(text: str) -> float | None:
-    return 0.0 if text == "0" else duration(text)
+    return duration(text, zero=True)
 
 
 # --- a gang ------------------------------------------------------------------------------------------------------
@@ -134,11 +152,14 @@ def _read(defaults: Callable[[], Defaults], known: Gathering, priorities: Priori
         return Reading()
     values = _Values(pod, group)
     fault = _bad_name(known)
-    minimum = group.spec.min_member if group is not None else None
+    minimum, of_minimum = (
+        (group.spec.min_member, "spec.minMember" + _OF_GROUP) if group is not None else (None, "")
+    )
     if pod is not None:
         own, field, text = read_min(pod)
         if own is not None:
-            minimum = own if group is not None or not group_label(pod) else minimum
+            if group is not None or not group_label(pod):
+                minimum, of_minimum = own, field
         elif text:
             values.complain(pod, field, text, "a whole number in quotes")
         if own is not None and own < 0:
@@ -149,7 +170,8 @@ def _read(defaults: Callable[[], Defaults], known: Gathering, priorities: Priori
     mode = values.of((MODE,), MODES.get, "Strict or NonStrict")
     policy = values.of((MATCH_POLICY, POD_GROUP_MATCH_POLICY), POLICIES.get, ", ".join(POLICIES))
     total = values.of((TOTAL_NUMBER,), _int32, "a whole number in quotes")
-    named = values.of((GROUPS, GROUPS_TOO), read_groups, _LIST)
+    named = values.of((GROUPS, GROUPS_TOO), read_groups, _LIST) or ()
+    values.check_names(named)
     waiting = values.of((WAITING_TIME,), _duration, "a duration such as 600s", of_pod=True)
     if not waiting and group is not None:
         waiting = float(group.spec.schedule_timeout_seconds or 0)
@@ -178,10 +200,12 @@ def _read(defaults: Callable[[], Defaults], known: Gathering, priorities: Priori
         fail_fast=(mode if mode is not None else usual.mode) is strict,
         match=policy if policy is not None else usual.policy,
         waiting_time=waiting if waiting is not None and waiting > 0 else usual.waiting_time,
-        together=tuple(PREFIX + each for each in named or () if each != f"{known.namespace}/{known.name}"),
+        together=tuple(PREFIX + each for each in named if each != f"{known.namespace}/{known.name}"),
         attributes={
             TOTAL: str(total if total is not None and total >= minimum and total > 0 else max(0, minimum)),
             FROM: "GangFromPodGroupCrd" if group is not None else "GangFromPodAnnotation",
+            MINIMUM_FIELD: of_minimum,
+            TOGETHER_FIELD: values.where(GROUPS),
         },
     )
     return Reading(facts, fault, tuple(values.complaints))

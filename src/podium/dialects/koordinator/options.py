@@ -41,7 +41,7 @@ class Defaults(msgspec.Struct, frozen=True):
 
 def read_options(given: Arguments) -> Defaults:
     """The options of a file; UsageError says what is wrong with one."""
-    waiting_time = duration(given.text("waitingTime"))
+    waiting_time = duration(given.text("waitingTime"), zero=True)
     if waiting_time is None:
         raise UsageError(f"waitingTime: want a duration such as 600s, got {given.values['waitingTime']!r}")
     mode, policy = MODES.get(given.text("mode")), POLICIES.get(given.text("matchPolicy"))

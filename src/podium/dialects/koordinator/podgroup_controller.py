@@ -12,6 +12,9 @@ are written in a second: the server is left to their binds.
     Running         enough run or have succeeded
     Failed          some have failed, and with those that run or have succeeded they are enough
     Finished        enough have succeeded
+
+The last two are the end: they stay while there are pods of that life, and when all of them are gone.  Only pods
+that come after that begin another one.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from podium.core.model.facts import GangFacts
 from podium.dialects.dialect import Gathering
 from podium.dialects.koordinator.gangs import gathered, speaks, was_satisfied
 from podium.dialects.koordinator.marks import gang_name
@@ -67,24 +71,45 @@ class PodGroupController:
             return NOTHING
         if group.made and (not pods or not self._defaults().make_groups):
             return Outcome((Delete(PODGROUPS, namespace, name, uid=group.uid),))
-        return Outcome(_status(group, pods, now), rest=_REST)
+        facts = self._facts(namespace, name, group, pods)
+        least = facts.minimum if facts is not None else group.spec.min_member
+        if (
+            group.made
+            and facts is not None
+            and (spec := _spec(facts))
+            != {
+                "minMember": group.spec.min_member,
+                "scheduleTimeoutSeconds": group.spec.schedule_timeout_seconds,
+            }
+        ):
+            return Outcome((Patch(PODGROUPS, namespace, name, {"spec": spec}, uid=group.uid),), rest=_REST)
+        return Outcome(_status(group, least, pods, now), rest=_REST)
 
     def _made(self, namespace: str, name: str, pods: Sequence[Pod]) -> tuple[Change, ...]:
         """The group of a gang that has none; it says what the pods say, and nobody reads it for that."""
-        speaker = next((pod for pod in pods if speaks(pod)), None)
         living = any(not pod.deleting for pod in pods)
-        if speaker is None or not living or not self._defaults().make_groups or check_dns_subdomain(name):
+        if not living or not self._defaults().make_groups or check_dns_subdomain(name):
             return ()
-        facts = self._kind.read(Gathering(namespace, name, None, speaker), Priorities()).facts
+        facts = self._facts(namespace, name, None, pods)
         if facts is None:
             return ()
         document: Document = {
             "apiVersion": PODGROUPS.api_version,
             "kind": PODGROUPS.kind,
             "metadata": {"name": name, "annotations": {MADE: "true"}},
-            "spec": {"minMember": facts.minimum, "scheduleTimeoutSeconds": int(facts.waiting_time or 0)},
+            "spec": _spec(facts),
         }
         return (Create(PODGROUPS, namespace, document),)
+
+    def _facts(self, namespace: str, name: str, group: PodGroup | None, pods: Sequence[Pod]) -> GangFacts | None:
+        """The gang as the scheduler reads it: what pods say overrides a group."""
+        described = group if group is not None and not group.made else None
+        speaker = next((pod for pod in pods if described is not None or speaks(pod)), None)
+        return self._kind.read(Gathering(namespace, name, described, speaker), Priorities()).facts
+
+
+def _spec(facts: GangFacts) -> Document:
+    return {"minMember": facts.minimum, "scheduleTimeoutSeconds": int(facts.waiting_time or 0)}
 
 
 def _age(pod: Pod) -> tuple[str, str]:
@@ -105,13 +130,16 @@ def _gang_of(obj: Object, cache: Cache) -> Iterable[Key]:
 # --- status ------------------------------------------------------------------------------------------------------
 
 
-def _status(group: PodGroup, pods: Sequence[Pod], now: float) -> tuple[Change, ...]:
-    """What of a group's status is not as it is."""
-    old, least = group.status, group.spec.min_member
+def _status(group: PodGroup, least: int, pods: Sequence[Pod], now: float) -> tuple[Change, ...]:
+    """What of a group's status is not as it is; `least`: how many of its pods start together."""
+    old = group.status
     phases = Counter(pod.status.phase for pod in pods)
     scheduled = sum(1 for pod in pods if pod.spec.node_name)
     running, succeeded, failed = (phases[each] for each in ("Running", "Succeeded", "Failed"))
-    phase = _phase(old.phase, least, len(pods), scheduled, running, succeeded, failed)
+    if old.phase in _ENDED and (old.scheduled or not pods):
+        phase = old.phase
+    else:
+        phase = _phase(old.phase, least, len(pods), scheduled, running, succeeded, failed)
     status: Document = {
         "phase": phase,
         "scheduled": scheduled,
@@ -123,7 +151,7 @@ def _status(group: PodGroup, pods: Sequence[Pod], now: float) -> tuple[Change, .
         status["occupiedBy"] = _owners(pods[0])
     if scheduled and not old.schedule_start_time:
         status["scheduleStartTime"] = format_time(now)
-    conditions = _conditions(group, pods, scheduled, now)
+    conditions = _conditions(group, least, pods, scheduled, now)
     if conditions != (old.conditions or []):
         status["conditions"] = conditions
     seen = {
@@ -139,11 +167,11 @@ def _status(group: PodGroup, pods: Sequence[Pod], now: float) -> tuple[Change, .
 
 
 def _phase(known: str, least: int, pods: int, scheduled: int, running: int, succeeded: int, failed: int) -> str:
-    """Where a group stands.  One that has ended stays so when its pods are cleaned up."""
-    if not pods:
-        return known if known in _ENDED else "Pending"
+    """Where a group stands that has not ended."""
+    if least <= 0 or (pods < least and not scheduled):
+        return "Pending"
     if known in ("", "Pending", *_ENDED) and not scheduled:
-        return "PreScheduling" if pods >= least > 0 else "Pending"
+        return "PreScheduling"
     phase = "Scheduled" if scheduled >= least else "Scheduling"
     if phase == "Scheduled" and succeeded + running >= least:
         phase = "Running"
@@ -159,12 +187,12 @@ def _owners(pod: Pod) -> str:
     return ",".join(sorted(owners))
 
 
-def _conditions(group: PodGroup, pods: Sequence[Pod], scheduled: int, now: float) -> list[Document]:
+def _conditions(group: PodGroup, least: int, pods: Sequence[Pod], scheduled: int, now: float) -> list[Document]:
     """What a group says: why its pods wait, as they say it, and that its minimum was bound once."""
     conditions: list[Document] = [dict(each) for each in group.status.conditions or ()]
     if not pods:
         return [each for each in conditions if each.get("type") != SATISFIED]
-    least = max(1, group.spec.min_member)
+    least = max(1, least)
     if scheduled >= least and not was_satisfied(group):
         conditions = set_condition(
             conditions, SATISFIED, "True", "MinimumBound", f"{scheduled} pods were bound", now
