@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from podium.core.actions.fill_slots import FillSlots
 from podium.core.cluster.slots import slot_id
+from podium.core.cycle import cycle
 from podium.core.model.decisions import Bind, Release, Reserve
 from podium.core.model.facts import TaskFacts
 from podium.core.model.model import Phase, State, Task
-from tests.core.world import World, profile
+from tests.core.world import NOW, World, profile
 
 SLOT = slot_id("uid", "worker", 0)
 PLAIN = profile(["gang", "predicates", "nodeorder"])
@@ -206,3 +209,67 @@ def test_a_slot_whose_pod_has_failed_does_not_bring_its_queue_above_the_limit(wo
         "its queue may not have so much any longer"
     ]
     assert ("next", State.PENDING, "") in stands(world)
+
+
+# --- pods that come for their slots ------------------------------------------------------------------------------
+
+
+def grown(world: World, minimum: int) -> tuple[World, Task]:
+    """A gang that wants all or nothing: a pod has come for a place that was found, and a slot finds none."""
+    gang = world.gang("whole", minimum=minimum, attributes={"placementPolicy": "Gang"})
+    world.task("running", gang=gang, at="a")
+    slots = [
+        TaskFacts(
+            slot_id("w", "worker", index),
+            "ns",
+            f"w-{index}",
+            gang,
+            {"cpu": cpu},
+            slot=slot_id("w", "worker", index),
+        )
+        for index, cpu in enumerate((1000, 1_000_000))
+    ]
+    for index, each in enumerate(slots):
+        place: dict[str, Any] = {"state": State.RESERVED, "node": "b"} if index == 0 else {}
+        world.cluster.slots.put(msgspec.structs.replace(each, has_pod=False, **place))
+    came = world.cluster.put_task(msgspec.structs.replace(slots[0], id="pod"))
+    assert came.state is State.RESERVED
+    return world, came
+
+
+WHOLE = profile(["gang", {"name": "wholegang", "arguments": {"wholegang.for": "Gang"}}, "predicates"])
+
+
+def test_a_pod_is_bound_to_its_slot_though_its_gang_waits_for_more(world: World) -> None:
+    world, came = grown(world, minimum=2)
+    world.run(WHOLE)
+    assert [each.task for each in world.decisions if isinstance(each, Bind)] == [came.id]
+
+
+def test_between_two_turns_pods_are_bound_to_their_slots_and_nothing_else_is_decided(world: World) -> None:
+    world, came = grown(world, minimum=2)
+    world.task("lone")
+    steps = cycle(world.cluster, PLAIN, NOW, actions=(FillSlots(),))
+    decisions = [each for step in steps for each in step]
+    assert [(type(each), each.task) for each in decisions] == [(Bind, came.id)]  # type: ignore[union-attr]
+
+
+def test_a_gang_that_has_lost_too_many_places_binds_nobody(world: World) -> None:
+    world, came = grown(world, minimum=3)
+    world.run(WHOLE)
+    assert not [each for each in world.decisions if isinstance(each, Bind)]
+    assert came.state is State.RESERVED
+
+
+def test_a_gang_that_cannot_have_its_lost_places_back_holds_nothing_without_a_pod(world: World) -> None:
+    gang = world.gang("j", minimum=2)
+    places: list[dict[str, Any]] = [{"state": State.RESERVED, "node": "b"}, {}]
+    for index, place in enumerate(places):
+        id = slot_id("j", "worker", index)
+        cpu = 1000 if index == 0 else 1_000_000
+        world.cluster.slots.put(
+            TaskFacts(id, "ns", f"j-{index}", gang, {"cpu": cpu}, slot=id, has_pod=False, **place)
+        )
+    world.run(PLAIN)
+    assert [each.task for each in world.decisions if isinstance(each, Release)] == [slot_id("j", "worker", 0)]
+    assert {task.state for task in world.cluster.gangs[gang].tasks.values()} == {State.PENDING}

@@ -25,7 +25,7 @@ SIGNS: dict[Sign, dict[str, Any]] = {
     Sign.IMAGE_ERROR: {"image_error": "the leader's container main has no image: ErrImagePull"},
     Sign.LEADER_EXHAUSTED: {"leader_restarts": 4},
     Sign.WORKERS_EXHAUSTED: {"exhausted": ("w",)},
-    Sign.GIVEN_UP: {"schedule_state": "ScheduledFailed"},
+    Sign.GIVEN_UP: {"schedule_state": "ScheduledFailed", "given_up": True},
     Sign.PODS_LOST: {"lost": 1},
     Sign.PLACED: {"schedule_state": "ScheduledPartly", "leader_placed": True},
     Sign.ENOUGH_READY: {"leader_up": True, "ready": 1, "hopeful": 1},
@@ -276,15 +276,51 @@ def test_a_lost_leader_leads_to_new_places() -> None:
     stage.pod("leader", ip=ADDRESS, node="n1")
     stage.pod("w-0", address=ADDRESS, node="n2")
     seen = stage.look()
-    assert (seen.stage, seen.deleted) == ("Rescheduling", ["leader"])
-    assert [each.grace for each in seen.of(Delete)] == [0], "nobody is there to end it in order"
+    assert (seen.stage, seen.deleted) == ("Rescheduling", ["leader", "w-0"])
+    first, second = seen.of(Delete)
+    assert (first.name, first.grace) == ("j-leader", 0), "nobody is there to end it in order"
+    assert second.grace is None, "the worker cannot find the next leader, and may hold the room that it needs"
     assert seen.status["leaderAddress"] is None
 
 
 def test_places_are_the_schedulers_to_drop() -> None:
-    stage = Stage("Running", places={"leader": "n1", "w-0": "n1"}).node("n1", ready=False).running("w-0")
+    """Until then the pods stay where they are: the node may come back, and the job goes on."""
+    placed = {"leader": "n1", "w-0": "n1"}
+    seen = Stage("Running", places=placed).node("n1", ready=False).running("w-0").look()
+    assert (seen.stage, seen.deleted, seen.status["restarts"]) == ("Rescheduling", [], 0)
+    again = Stage("Rescheduling", places=placed).node("n1", ready=False).running("w-0").look()
+    assert (again.stage, again.deleted) == ("Rescheduling", [])
+    back = Stage("Rescheduling", places=placed).node("n1").running("w-0").look()
+    assert (back.stage, back.created, back.status["restarts"]) == ("Starting", [], 0)
+
+
+def test_a_node_that_is_away_for_a_moment_is_no_restart() -> None:
+    stage = Stage("Running", places={"leader": "n1", "w-0": "n1"}, restartLimit=0).node("n1", ready=False)
+    assert stage.running("w-0").look().stage == "Rescheduling"
+
+
+@pytest.mark.parametrize(("ready", "stage"), [(1, "Rescheduling"), (2, "Running")])
+def test_lost_workers_count_from_the_minimum_on(ready: int, stage: str) -> None:
+    """Their node is gone, and another one is there."""
+    places = {"leader": "n2", **{f"w-{index}": "n2" if index < ready else "n1" for index in range(3)}}
+    scene = Stage("Running", places=places, workers={"w": (3, template())}, minWorkersNum=2).node("n2")
+    scene.pod("leader", ip=ADDRESS, node="n2")
+    for index in range(3):
+        scene.pod(f"w-{index}", address=ADDRESS, node=places[f"w-{index}"])
+    seen = scene.look()
+    assert (seen.stage, seen.deleted) == (stage, [])
+
+
+def test_a_leader_that_went_with_its_node_unseen_is_lost_too() -> None:
+    """The pod was collected with the node while no controller looked."""
+    stage = Stage("Running", "Unscheduled", {"w-0": "n2"}).node("n2")
+    stage.pod("w-0", address=ADDRESS, node="n2")
     seen = stage.look()
-    assert (seen.stage, seen.deleted) == ("Running", [])
+    assert (seen.stage, seen.created) == ("Rescheduling", [])
+
+
+def test_a_job_that_is_given_up_while_it_looks_for_new_places_fails() -> None:
+    assert Stage("Rescheduling", "ScheduledFailed").node("n1").look().stage == "Failed"
 
 
 def test_a_lost_worker_beyond_the_minimum_is_made_elsewhere_while_it_runs() -> None:

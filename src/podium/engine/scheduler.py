@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+from podium.core.actions.fill_slots import FillSlots
 from podium.core.cluster.recount import recount
 from podium.core.cycle import cycle
+from podium.core.framework.action import Action
 from podium.core.model import quorum
 from podium.core.model.decisions import Refuse
 from podium.core.model.model import Gang, State
@@ -46,6 +48,7 @@ log = logging.getLogger(__name__)
 PERIOD = 1.0
 CHECK_SECONDS = 300.0  # between two self-checks, at least
 _PORTION = 100  # gangs that are counted anew in one step of a turn
+_FILLING = (FillSlots(),)  # what profiles with a period do between two turns
 
 
 class Scheduler:
@@ -331,14 +334,15 @@ class Scheduler:
         for id in asked:
             by_profile.setdefault(active[id].profile, []).append(id)
         heads = {name: min(active[id].created for id in ids) for name, ids in by_profile.items()}
+        between_turns: dict[str, list[str]] = {}
         for name in sorted(by_profile):
-            # The period is for deciding: pods are bound to places that were reserved for them at any time.
-            later = {id for id in by_profile[name] if not quorum.only_to_bind(active[id])}
+            # The period is for deciding: pods are bound to places that were found for them at any time.
+            filling = {id for id in by_profile[name] if quorum.may_fill_slots(active[id])}
+            later = {id for id in by_profile[name] if id not in filling or active[id].counts[State.PENDING]}
             if self._turns_left is None and later and not self._periods.may_begin(name, sorted(later), now):
                 asked = [id for id in asked if id not in later]
-                by_profile[name] = [id for id in by_profile[name] if id not in later]
-                if not by_profile[name]:
-                    del heads[name]
+                between_turns[name] = sorted(filling)
+                del heads[name]
         names = sorted(heads, key=lambda each: (heads[each], each))
         accounts = self._cluster.accounts
         self._partially_bound.look(accounts.split, accounts.tied, self._cluster.gangs.get)
@@ -346,6 +350,8 @@ class Scheduler:
             first = sorted(self._partially_bound.gangs - self._backoff.gangs)
             for name in names:
                 yield from self._turn_of(name, first, now)
+        for name, ids in between_turns.items():
+            yield from self._turn_of(name, ids, now, _FILLING)
         for name in names:
             yield from self._turn_of(name, by_profile[name], now)
         self._give_up_partially_bound(now)
@@ -381,10 +387,12 @@ class Scheduler:
                 chosen |= group & accounts.active.keys()
         return chosen
 
-    def _turn_of(self, name: str, asked: Iterable[str], now: float) -> Iterator[int]:
+    def _turn_of(
+        self, name: str, asked: Iterable[str], now: float, actions: Sequence[Action] | None = None
+    ) -> Iterator[int]:
         profile = self._profiles[name]
         self._plans += 1
-        for decisions in cycle(self._cluster, profile, now, name=name, asked=asked):
+        for decisions in cycle(self._cluster, profile, now, name=name, asked=asked, actions=actions):
             self._dispatcher.carry_out(decisions, profile, self._plans, now)
             self.counters.decided(decisions, self._cluster.gangs, now)
             self.decision_log.decided(decisions, self._cluster, profile=name, turn=self.counters.turns, now=now)

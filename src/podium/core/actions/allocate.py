@@ -27,6 +27,7 @@ from functools import partial
 from podium.core.actions import holding
 from podium.core.actions.by_group import fill_by_group
 from podium.core.actions.common import KEEP_ANSWERS
+from podium.core.actions.fill_slots import fill_slots
 from podium.core.actions.gang_queue import GangQueue
 from podium.core.actions.holding import Attempt
 from podium.core.actions.unschedulable_cache import UnschedulableCache
@@ -121,6 +122,7 @@ class Allocate(Action):
                 session.refuse(gang, refusal)
             if gang.counts[State.RESERVED]:
                 session.attempt(gang, partial(holding.check, session, gang, refusal), None)
+                session.attempt(gang, partial(fill_slots, session, gang), None)
             if refusal is not None:
                 continue
             if next(_placeable(gang), None) is not None or next(_claimable(gang), None) is not None:
@@ -171,6 +173,8 @@ class Allocate(Action):
             unschedulable.learn(unit[0], placed[0] - before, tries[0].refusal)
         for each, found in zip(tries, placed, strict=True):
             if each.gang.id not in starting:
+                if outcome is Outcome.NOTHING:
+                    holding.give_slots_back(session, each.gang)
                 refusal = each.refusal or _why_not(session, each.gang, found)
                 session.refuse(each.gang, gang_refusal(session, each.gang, found, refusal))
         return outcome

@@ -4,6 +4,7 @@
     reserve       the others hold what they found, or give it back
     take          a group that would start with what later groups hold takes it
     check         before a turn: what is held for nothing is given back
+    give_slots_back   a gang that had enough, lost some of it and finds nothing else holds nothing without a pod
     time_out      a gang that has held places for as long as it may gives them back, with all that are tied to it
 
 All groups stand in one fixed order (`quorum.order_of`).  A group takes from later ones, never from earlier ones,
@@ -219,6 +220,19 @@ def check(session: Session, gang: Gang, refusal: Refusal | None) -> None:
             statement.release(task, "its queue may not have so much any longer")
     statement.commit()
     watch(session, gang)
+
+
+def give_slots_back(session: Session, gang: Gang) -> None:
+    """A gang whose lost places cannot be found again gives back those for which there are no pods.
+
+    Others could use them, and it will need all of them anew.
+    """
+    if gang.mode is Mode.NON_STRICT or gang.together or quorum.satisfied(gang):
+        return
+    statement = session.statement()
+    for task in [each for each in gang.tasks.values() if each.state is State.RESERVED and not each.has_pod]:
+        statement.release(task, "its gang has lost other places, and cannot start with what is left")
+    statement.commit()
 
 
 # --- time --------------------------------------------------------------------------------------------------------

@@ -134,11 +134,15 @@ def bound_enough(gang: Gang) -> bool:
     return released(gang) or (_lacks(gang, _BOUND) <= 0 and _enough_groups(gang, _BOUND, None))
 
 
-def only_to_bind(gang: Gang) -> bool:
-    """Whether nothing is left to decide, and pods have come for places that were reserved for them."""
-    if not gang.counts[State.RESERVED] or gang.counts[State.PENDING]:
+def may_fill_slots(gang: Gang) -> bool:
+    """Whether pods have come for places that were found before them, and it still has enough places."""
+    if not gang.counts[State.RESERVED] or gang.together or not satisfied(gang):
         return False
-    return any(task.has_pod and task.state is State.RESERVED for task in gang.tasks.values())
+    return any(fills_slot(task) for task in gang.tasks.values())
+
+
+def fills_slot(task: Task) -> bool:
+    return task.state is State.RESERVED and task.has_pod and bool(task.slot)
 
 
 def reaches(gang: Gang, count: int) -> bool:

@@ -31,6 +31,7 @@ from podium.dialects.arranger.types import (
     FAILED,
     FINISHED,
     PENDING,
+    RESCHEDULING,
     RUNNING,
     STARTING,
     TYJob,
@@ -47,7 +48,6 @@ from podium.kube.resources import NAMESPACES, NODES, PODS, Resource
 from podium.kube.times import format_time
 from podium.kube.wire import Object, Pod
 from podium.kube.writing import status_patch
-from podium.reasons import NEVER_FITS
 
 Document = dict[str, Any]
 
@@ -126,7 +126,7 @@ class _Look:
         if present in FINISHED:
             changes += _cleaned(job, self.pods)
         else:
-            changes += self._deleted()
+            changes += self._deleted(present)
             changes += self._workers() if present in (STARTING, RUNNING) else []
             changes += first_number(job)
         if stage:
@@ -151,7 +151,7 @@ class _Look:
             invalid=self._wrong,
             terminating=job.spec.terminating,
             schedule_state=job.status.schedule_state,
-            final=_is_final(job),
+            given_up=job.given_up,
             leader_placed=(LEADER, 0) in pods.nodes,
             leader_up=leader is not None and leader.status.phase == "Running" and not leader.deleting,
             leader_succeeded=leader is not None and leader.status.phase == "Succeeded",
@@ -163,8 +163,8 @@ class _Look:
             ready=sum(each.ready for each in self.sets),
             hopeful=sum(each.ready if each in exhausted else each.spec.counts for each in self.sets),
             exhausted=tuple(each.spec.name for each in exhausted),
-            leader_lost=pods.leader_lost,
-            lost=len(pods.lost),
+            leader_lost=pods.leader_away or (leader is None and (LEADER, 0) not in pods.nodes),
+            lost=len(pods.away),
         )
 
     @property
@@ -201,7 +201,7 @@ class _Look:
 
     # --- pods that come and go -----------------------------------------------------------------------------
 
-    def _deleted(self) -> list[Delete]:
+    def _deleted(self, present: str) -> list[Delete]:
         """Pods that are lost, too many, failed, or look for the leader in the wrong place; each once."""
         going: dict[str, Delete] = {}
         for each in self.pods.lost:
@@ -211,7 +211,9 @@ class _Look:
         leader = self.pods.leader
         if leader is not None and leader.status.phase == "Failed":
             again.append(leader)
-        for pod in (*(each.pod for each in self.pods.surplus()), *again, *self.pods.misinformed()):
+        leaderless = present == RESCHEDULING and (LEADER, 0) not in self.pods.nodes
+        astray = self.pods.workers_at_work() if leaderless else self.pods.misinformed()
+        for pod in (*(each.pod for each in self.pods.surplus()), *again, *astray):
             if not pod.deleting:
                 going.setdefault(pod.uid, delete_pod(pod))
         return list(going.values())[:MOST_PODS_AT_ONCE]
@@ -290,12 +292,6 @@ class _Look:
 
     def _note(self, reason: str, message: str, type: str = NORMAL) -> None:
         self._notes.append(Note(TYJOBS, self.job, reason, message, type))
-
-
-def _is_final(job: TYJob) -> bool:
-    """Whether the scheduler has given a job up: while it still waits for a node that could take it, it says so."""
-    found = job.scheduled
-    return found is None or found.reason != NEVER_FITS.code
 
 
 def _cleaned(job: TYJob, pods: JobPods) -> list[Delete]:

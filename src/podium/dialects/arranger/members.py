@@ -52,8 +52,10 @@ class JobPods:
         self._cache = cache
         self.nodes = nodes_of(job)
         self.members = Members(_member(pod) for pod in controlled_pods(cache, job.uid))
-        self.lost = [each for each in self.members.all if self._is_lost(each)]
-        self._lost_uids = {each.pod.uid for each in self.lost}
+        # Those whose nodes are away may come back with them, until the scheduler looks for other places.
+        self.away = [each for each in self.members.all if self._is_away(each)]
+        self.lost = [each for each in self.away if self._is_dropped(each)]
+        self._away_uids = {each.pod.uid for each in self.away}
 
     # --- the leader ----------------------------------------------------------------------------------------
 
@@ -66,13 +68,17 @@ class JobPods:
     def address(self) -> str:
         """Where workers find the leader; "" while it has none."""
         pod = self.leader
-        if pod is None or pod.deleting or pod.finished or pod.uid in self._lost_uids:
+        if pod is None or pod.deleting or pod.finished or pod.uid in self._away_uids:
             return ""
         return pod.status.pod_ip
 
     @property
+    def leader_away(self) -> bool:
+        return self.leader is not None and self.leader.uid in self._away_uids
+
+    @property
     def leader_lost(self) -> bool:
-        return self.leader is not None and self.leader.uid in self._lost_uids
+        return any(each.role == LEADER for each in self.lost)
 
     def leader_restarts(self) -> int:
         """How often the leader was started again so far."""
@@ -114,7 +120,7 @@ class JobPods:
 
     def is_ready(self, pod: Pod) -> bool:
         """Whether a worker does its work, or has done it."""
-        if pod.deleting or pod.uid in self._lost_uids:
+        if pod.deleting or pod.uid in self._away_uids:
             return False
         if pod.status.phase == "Succeeded":
             return True
@@ -128,9 +134,17 @@ class JobPods:
 
     def misinformed(self) -> Iterator[Pod]:
         """Workers that look for the leader where it no longer is."""
-        for each in self.workers():
-            if self.address and told_address(each) not in ("", self.address) and each.status.phase != "Succeeded":
+        for each in self.workers_at_work():
+            if self.address and told_address(each) not in ("", self.address):
                 yield each
+
+    def workers_at_work(self) -> Iterator[Pod]:
+        """Those that have not done their work.
+
+        They are of no use without a place for the leader: in another one it has another address.  And what they
+        hold may be the room that it needs.
+        """
+        return (each for each in self.workers() if each.status.phase != "Succeeded")
 
     def workers(self) -> Iterator[Pod]:
         return (each.pod for each in self.members.all if each.role != LEADER)
@@ -152,17 +166,21 @@ class JobPods:
 
     # --- lost nodes ----------------------------------------------------------------------------------------
 
-    def _is_lost(self, member: Member) -> bool:
-        """Whether a pod's node is gone or not ready, and the scheduler has dropped the place: it alone decides."""
+    def _is_away(self, member: Member) -> bool:
+        """Whether a pod's node is gone or not ready.  Where no node is known, the scheduler has the word."""
         pod = member.pod
         node = pod.spec.node_name
-        if not node or pod.finished or self.nodes.get((member.role, member.index)) == node:
+        if not node or pod.finished:
             return False
         found = self._cache.find(NODES, Node, ("", node))
         if found is None or found.deleting:
-            return True
+            return self._cache.count(NODES) > 0 or self._is_dropped(member)
         ready = condition(found.status.conditions, "Ready")
         return ready is not None and ready.status != "True"
+
+    def _is_dropped(self, member: Member) -> bool:
+        """Whether the scheduler holds a pod's place no longer: it alone decides that."""
+        return self.nodes.get((member.role, member.index)) != member.pod.spec.node_name
 
 
 def _member(pod: Pod) -> Member:

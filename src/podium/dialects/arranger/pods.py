@@ -146,8 +146,8 @@ def _labels(job: TYJob, place: Place) -> Labels:
 
 
 def slots_of(job: TYJob) -> list[Slot]:
-    """The places that a job wants, with their nodes as far as these have been found; none when it is over."""
-    if job.over or job.deleting:
+    """The places that a job wants, with their nodes as far as these have been found; none when it has ended."""
+    if job.asks_for_nothing or job.deleting:
         return []
     nodes = nodes_of(job)
     spec, volumes = job.spec, tuple(bytes(each) for each in job.spec.volumes or ())

@@ -24,7 +24,6 @@ from podium.dialects.arranger.types import (
     RESCHEDULING,
     RUNNING,
     SCHEDULED,
-    SCHEDULED_FAILED,
     SCHEDULED_PARTLY,
     STARTING,
     SUCCEEDED,
@@ -90,7 +89,7 @@ class Standing(msgspec.Struct, frozen=True):
     invalid: str = ""  # what is wrong with it
     terminating: bool = False
     schedule_state: str = ""
-    final: bool = True  # whether the scheduler tries no more, of a job that it could not schedule
+    given_up: bool = False  # the scheduler tries no more
     leader_placed: bool = False
     leader_up: bool = False
     leader_succeeded: bool = False
@@ -102,7 +101,7 @@ class Standing(msgspec.Struct, frozen=True):
     ready: int = 0
     hopeful: int = 0  # workers that are ready, or of sets within the limit
     exhausted: tuple[str, ...] = ()  # the worker sets beyond the limit
-    leader_lost: bool = False
+    leader_lost: bool = False  # with its node, or it is gone and has no place any more
     lost: int = 0  # pods that were lost with their nodes, and are still to be seen
 
 
@@ -133,14 +132,16 @@ def signs(job: Standing) -> Iterator[tuple[Sign, str]]:
         )
     if job.exhausted and job.hopeful < job.minimum:
         sets, limit = ", ".join(job.exhausted), job.restart_limit
-        what = f"worker set {sets} was started again more than {limit} times, which restartLimit allows"
+        what = f"worker set {sets} would be started again more often than restartLimit allows, which is {limit}"
         yield (
             Sign.WORKERS_EXHAUSTED,
             f"{what}, and {job.ready} workers are ready of the {job.minimum} that must be",
         )
-    if job.schedule_state == SCHEDULED_FAILED and job.final:
+    if job.given_up:
         yield Sign.GIVEN_UP, "the scheduler has given it up: see the condition Scheduled"
-    if job.lost and (job.leader_lost or job.ready < job.minimum):
+    if job.leader_lost and not job.lost:
+        yield Sign.PODS_LOST, "the leader is gone, and so is its place"
+    elif job.lost and (job.leader_lost or job.ready < job.minimum):
         yield Sign.PODS_LOST, f"the nodes of {job.lost} of its pods are gone or not ready"
     if job.schedule_state in (SCHEDULED, SCHEDULED_PARTLY) and job.leader_placed and not job.lost:
         yield Sign.PLACED, "it has the places that it needs"

@@ -38,7 +38,7 @@ _PLACED = (SCHEDULED, SCHEDULED_PARTLY)
 
 def verdict_patch(job: TYJob, gang: Gang, verdict: Verdict | None, cycle: str, now: float) -> Patch | None:
     """How far scheduling has come, and why not further."""
-    if job.over:
+    if job.asks_for_nothing:
         return None
     # A job that is wrong lists no places, and may ask for a billion of them: it stays as far as it has come.
     wrong = bool(errors_of(job))
@@ -73,7 +73,7 @@ def verdict_patch(job: TYJob, gang: Gang, verdict: Verdict | None, cycle: str, n
 
 def places_patch(job: TYJob, gang: Gang, nodes: Mapping[str, str]) -> Patch | None:
     """The places that were found, and what that makes of the job."""
-    if job.over or gang.fault is not None:
+    if job.asks_for_nothing or gang.fault is not None:
         return None
     known = nodes_of(job)
     ended = {task.slot for task in gang.tasks.values() if task.slot and task.state in FINISHED}

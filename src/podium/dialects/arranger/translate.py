@@ -38,8 +38,8 @@ def read_job(job: TYJob, priorities: Priorities) -> tuple[GangFacts, Refusal | N
         name=job.name,
         queue="",
         # What is over needs nothing, whatever is left of it.
-        minimum=0 if job.over else 1 + max(0, spec.min_workers_num),
-        minimum_by_role={} if job.over else {LEADER: 1},
+        minimum=0 if job.asks_for_nothing else 1 + max(0, spec.min_workers_num),
+        minimum_by_role={} if job.asks_for_nothing else {LEADER: 1},
         priority=spec.priority,
         created=parse_time(job.metadata.creation_timestamp),
         phase=Phase.INQUEUE,

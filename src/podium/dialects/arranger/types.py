@@ -14,6 +14,7 @@ import msgspec
 
 from podium.dialects.arranger.names import TYJOBS
 from podium.kube.wire import Object, View
+from podium.reasons import NEVER_FITS
 from podium.schema.crd import Column, Definition, Rule, Scale, said
 
 Document = dict[str, Any]
@@ -201,7 +202,10 @@ class TYJobStatus(View):
     ready_workers: Annotated[int, said("Workers that are ready.")] = 0
     ready: Annotated[str, said("Both as kubectl prints them: 3/4.")] = ""
     worker_sets: Annotated[list[WorkerSetStatus] | None, said("Each set.")] = None
-    schedule_state: Annotated[str, said("How far the scheduler has come.", enum=["", *SCHEDULE_STATES])] = ""
+    # By default, so that a job that no turn has looked at yet says so as well.
+    schedule_state: Annotated[
+        str, said("How far the scheduler has come.", enum=["", *SCHEDULE_STATES], default=UNSCHEDULED)
+    ] = ""
     allocations: Annotated[list[Allocation] | None, said("The places that were found.")] = None
     conditions: Annotated[
         list[JobCondition] | None, said("Scheduled: whether it has the places that it needs, and why not.")
@@ -214,7 +218,7 @@ class TYJob(Object):
     REQUIRED: ClassVar[tuple[str, ...]] = ("spec",)
 
     spec: TYJobSpec = TYJobSpec()
-    status: TYJobStatus = TYJobStatus()
+    status: Annotated[TYJobStatus, said("What has become of it.", default={})] = TYJobStatus()
 
     @property
     def scheduled(self) -> JobCondition | None:
@@ -229,6 +233,18 @@ class TYJob(Object):
     @property
     def over(self) -> bool:
         return self.status.stage in FINISHED
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the scheduler tries no more.  Of a job that may wait for a larger node, it says that it does."""
+        found = self.scheduled
+        final = self.status.schedule_state == SCHEDULED_FAILED
+        return final and (found is None or found.reason != NEVER_FITS.code)
+
+    @property
+    def asks_for_nothing(self) -> bool:
+        """Whether it needs no places, now or later.  One that runs is never given up."""
+        return self.over or (self.given_up and self.stage != RUNNING)
 
 
 TYJOB = Definition(
