@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.dialects.pool_stage import DEFAULT_POOL, GPU, PoolStage
@@ -209,7 +211,9 @@ def test_an_object_gives_the_default_pool_its_flags(stage: PoolStage) -> None:
 
 
 def test_old_fields_have_no_effect_and_what_cannot_be_taken_back_is_said(stage: PoolStage) -> None:
-    stage.pool("a", weight=3, quota={"cpu": "4"}, priorities=[{"name": "x"}], priority=1, disablePreemption=True)
+    """With the types that version 0.2.0 gave them: objects of then stay valid."""
+    old: dict[str, Any] = {"weight": {"cpu": 3}, "quota": {"cpu": "4"}, "priority": 1}
+    stage.pool("a", **old, priorities=[{"name": "x", "weight": 1}], disablePreemption=True)
     stage.settle()
     said = " ".join(stage.warnings("a"))
     for field in ("weight", "quota", "priorities", "priority"):
