@@ -146,6 +146,22 @@ def test_the_annotation_chooses_the_queue(stage: PoolStage) -> None:
     }
 
 
+def test_a_pod_whose_pool_does_not_exist_says_so_once(stage: PoolStage) -> None:
+    stage.pool("a")
+    stage.add_node("n1")
+    stage.task("lost", "gone")
+    stage.task("unnamed")
+    stage.settle()
+    assert stage.warnings("lost") == ["queue gone does not exist, so it is in Default"]
+    assert stage.warnings("unnamed") == []
+    stage.task("waits", "a", 9)
+    stage.settle()
+    stage.delete_pool("a")
+    stage.settle(60)
+    said = [each for each in stage.warnings("waits") if "does not exist" in each]
+    assert said == ["queue a does not exist, so it is in Default"]
+
+
 def test_pods_of_another_scheduler_are_left_to_it(stage: PoolStage) -> None:
     stage.pool("a")
     stage.add_node("na", "a")
