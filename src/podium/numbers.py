@@ -112,6 +112,13 @@ class Contested(Numbers, frozen=True):
     owner: str
 
 
+class Replaced(Numbers, frozen=True):
+    """A queue that does not exist, and the one that serves those who name it."""
+
+    queue: str
+    owner: str
+
+
 class TwoGroups(Numbers, frozen=True):
     first: str
     second: str

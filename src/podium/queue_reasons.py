@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.numbers import Contested, Field
+from podium.numbers import Contested, Field, Replaced
 from podium.queue_numbers import (
     Admission,
     Ahead,
@@ -44,6 +44,13 @@ QUEUE_STOPPED = Reason(
 )
 NO_QUEUE = Reason(
     "QueueMissing", QueueName, "queue {queue} does not exist", "create it or name another", WakeOn.QUEUE
+)
+QUEUE_REPLACED = Reason(
+    "QueueReplaced",
+    Replaced,
+    "queue {queue} does not exist, so it is in {owner}",
+    "create it or name another",
+    WakeOn.QUEUE,
 )
 NOT_LEAF = Reason(
     "QueueNotLeaf",

@@ -133,6 +133,15 @@ def test_only_pods_of_this_scheduler_are_victims() -> None:
     assert told(stage) == []
 
 
+def test_the_event_of_a_bare_pod_says_that_nobody_makes_it_again() -> None:
+    stage = nodes_of_a({"n1": [("b", 0)]})
+    stage.task("p", "a", 1)
+    stage.settle()
+    assert [each["message"] for each in stage.events("n1-0") if each["reason"] == "Preempted"] == [
+        "taken back for default/p; nothing makes this pod again"
+    ]
+
+
 def test_pods_that_do_not_preempt_wait() -> None:
     stage = nodes_of_a({"n1": [("b", 0)]})
     stage.task("p", "a", 1, preemptionPolicy="Never")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.dialects.pool_stage import DEFAULT_POOL, GPU, PoolStage
@@ -144,6 +146,22 @@ def test_the_annotation_chooses_the_queue(stage: PoolStage) -> None:
     }
 
 
+def test_a_pod_whose_pool_does_not_exist_says_so_once(stage: PoolStage) -> None:
+    stage.pool("a")
+    stage.add_node("n1")
+    stage.task("lost", "gone")
+    stage.task("unnamed")
+    stage.settle()
+    assert stage.warnings("lost") == ["queue gone does not exist, so it is in Default"]
+    assert stage.warnings("unnamed") == []
+    stage.task("waits", "a", 9)
+    stage.settle()
+    stage.delete_pool("a")
+    stage.settle(60)
+    said = [each for each in stage.warnings("waits") if "does not exist" in each]
+    assert said == ["queue a does not exist, so it is in Default"]
+
+
 def test_pods_of_another_scheduler_are_left_to_it(stage: PoolStage) -> None:
     stage.pool("a")
     stage.add_node("na", "a")
@@ -209,7 +227,9 @@ def test_an_object_gives_the_default_pool_its_flags(stage: PoolStage) -> None:
 
 
 def test_old_fields_have_no_effect_and_what_cannot_be_taken_back_is_said(stage: PoolStage) -> None:
-    stage.pool("a", weight=3, quota={"cpu": "4"}, priorities=[{"name": "x"}], priority=1, disablePreemption=True)
+    """With the types that version 0.2.0 gave them: objects of then stay valid."""
+    old: dict[str, Any] = {"weight": {"cpu": 3}, "quota": {"cpu": "4"}, "priority": 1}
+    stage.pool("a", **old, priorities=[{"name": "x", "weight": 1}], disablePreemption=True)
     stage.settle()
     said = " ".join(stage.warnings("a"))
     for field in ("weight", "quota", "priorities", "priority"):

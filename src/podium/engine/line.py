@@ -122,11 +122,11 @@ class Line:
         `room` are the rooms within reach of a priority.
         """
         rows = np.flatnonzero(self._due == _WOKEN)
-        levels = np.unique(self._priorities[rows])
+        levels = sorted(set(self._priorities[rows].tolist()))  # np.unique loads a tenth of a second of numpy first
         if len(levels) > _LEVELS:
             levels = levels[-1:]
         below = -(1 << 62)
-        for level in levels.tolist():
+        for level in levels:
             chosen = rows[(self._priorities[rows] > below) & (self._priorities[rows] <= level)]
             below = level
             asked = self._asked[chosen]

@@ -15,17 +15,18 @@ from numpy.typing import NDArray
 from podium.core.cluster.accounts import Account, Sums
 from podium.core.cluster.cluster import Cluster
 from podium.core.cluster.ownership import Ownership
-from podium.core.model.model import ON_NODE
+from podium.core.model.model import ON_NODE, State
 from podium.core.profiles.profile import Profile
 from podium.dialects.queue_report import QueueReport
 
 
 class _Row(msgspec.Struct):
-    """What is on a row: of the owner's own tasks, and of other schedulers' tasks."""
+    """What is on a row: of tasks that name its owner, of other schedulers' tasks, and of those that are both."""
 
     version: int
     own: Sums
     system: Sums
+    strange: Sums
     pods: int
 
 
@@ -66,17 +67,18 @@ class QueueReports:
     def _report(self, queue: str, ownership: Ownership, now: float) -> QueueReport:
         cluster, nodes = self._cluster, self._cluster.nodes
         account = cluster.accounts.queues.get(queue) or Account()
-        held, pending = self._named(account.allocated), self._named(account.waiting)
+        held, pending = self._named(account.allocated), self._named(self._waiting(queue, account, ownership))
         rows = [row for row in np.flatnonzero(ownership.owned(queue)).tolist() if nodes.facts[row] is not None]
         if not rows:
             return QueueReport(held, pending, borrowed=held if ownership.owns(queue) else {}, at=now)
         own: Sums = {}
         system: Sums = {}
+        strange: Sums = {}
         pods = 0
         for row in rows:
             found = self._row(row, queue)
             pods += found.pods
-            for sums, amounts in ((own, found.own), (system, found.system)):
+            for sums, amounts in ((own, found.own), (system, found.system), (strange, found.strange)):
                 for column, amount in amounts.items():
                     sums[column] = sums.get(column, 0) + amount
         used = self._sum(nodes.used, rows)
@@ -87,7 +89,9 @@ class QueueReports:
             capacity=self._named(self._sum(nodes.capacity, rows)),
             allocatable=self._named(self._sum(nodes.allocatable, rows)),
             used=self._named(used),
-            shared=self._named({column: amount - own.get(column, 0) for column, amount in used.items()}),
+            shared=self._named(
+                {column: amount - own.get(column, 0) + strange.get(column, 0) for column, amount in used.items()}
+            ),
             system=self._named(system),
             borrowed=self._named(
                 {column: amount - own.get(column, 0) for column, amount in account.allocated.items()}
@@ -96,22 +100,37 @@ class QueueReports:
             at=now,
         )
 
+    def _waiting(self, queue: str, account: Account, ownership: Ownership) -> Sums:
+        """What waits for a place; of a queue that owns nodes, for schedulers that mind it: others never ask."""
+        if not self._minding or not ownership.owns(queue):
+            return account.waiting
+        waiting = dict(account.waiting)
+        for gang in self._cluster.accounts.active_in.get(queue, {}).values():
+            if gang.profile in self._minding:
+                continue
+            for task in gang.tasks.values():
+                for column, amount in task.cls.request.pairs if task.state is State.PENDING else ():
+                    waiting[column] -= amount
+        return waiting
+
     def _row(self, row: int, queue: str) -> _Row:
         version = int(self._cluster.nodes.row_versions[row])
         found = self._rows.get(row)
         if found is None or found.version != version:
             own: Sums = {}
             system: Sums = {}
+            strange: Sums = {}
             pods = 0
             for task in self._cluster.on_row.get(row, {}).values():
                 if task.state not in ON_NODE:
                     continue
                 pods += 1
                 foreign = bool(self._minding) and task.gang.profile not in self._minding
-                for sums, counts in ((own, task.gang.queue == queue), (system, foreign)):
+                named = task.gang.queue == queue
+                for sums, counts in ((own, named), (system, foreign), (strange, named and foreign)):
                     for column, amount in task.cls.request.pairs if counts else ():
                         sums[column] = sums.get(column, 0) + amount
-            found = self._rows[row] = _Row(version, own, system, pods)
+            found = self._rows[row] = _Row(version, own, system, strange, pods)
         return found
 
     @staticmethod

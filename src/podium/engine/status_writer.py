@@ -37,12 +37,14 @@ from podium.dialects.queue_report import QueueReport
 from podium.engine import effects
 from podium.engine.clashes import ANOTHER_SCHEDULER, Clash
 from podium.engine.outcomes import is_doubtful, wanted_pause
+from podium.engine.recovery import would_come_again
 from podium.engine.world import World
 from podium.engine.write_queue import WriteQueue
 from podium.kube.changes import Change, Patch
 from podium.kube.events import NORMAL, WARNING, Recorder, Regarding, regarding
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object
+from podium.queue_reasons import QUEUE_REPLACED
 from podium.reasons import GROUP_AWAITED, HELD, TIMED_OUT, Refusal, refuse
 
 log = logging.getLogger(__name__)
@@ -117,7 +119,9 @@ class StatusWriter:
                 case Evict():
                     task = cluster.tasks[decision.task]
                     concerned[task.gang.id] = None
-                    self._event(_pod(task), NORMAL, "Preempted", decision.why, now)
+                    again = would_come_again(self._world.pod_of(task))
+                    why = decision.why if again else f"{decision.why}; nothing makes this pod again"
+                    self._event(_pod(task), NORMAL, "Preempted", why, now)
                 case TimeOut():
                     concerned[decision.gang] = None
                 case Reserve() | Release() | Resize():
@@ -135,6 +139,8 @@ class StatusWriter:
             gang = cluster.gangs.get(id)
             if gang is None:
                 continue
+            if gang.queue != gang.named_queue:
+                self._report_replaced(gang, now)
             # A group that was let in knows that its pods are yet to come; one that was not must learn why.
             verdict = verdicts.get(id) if gang.tasks or gang.phase is Phase.PENDING else None
             if id in acted_on and verdict is None:
@@ -156,6 +162,14 @@ class StatusWriter:
                     event = not grouped or number < PODS_WITH_EVENTS
                     self._report_pod(task, verdict.refusal, now, event=event)
             self._report_held(gang, now)
+
+    def _report_replaced(self, gang: Gang, now: float) -> None:
+        """The queue that a gang names does not exist: its first pod says once which one serves instead."""
+        queue, first = self._world.cluster.queues.get(gang.queue), next(iter(gang.tasks.values()), None)
+        if queue is None or first is None or not first.has_pod or len(self._writes) >= MOST_WAITING:
+            return
+        refusal = refuse(QUEUE_REPLACED, queue=gang.queue_name or gang.named_queue, owner=queue.name)
+        self._report_once(_pod(first), refusal, now)
 
     def _report_held(self, gang: Gang, now: float) -> None:
         """In a condition on each pod that holds a place; in events on some, which say for whom the gang waits."""
@@ -190,11 +204,14 @@ class StatusWriter:
 
     def _report_object(self, resource: Resource, obj: Object, refusal: Refusal, now: float) -> None:
         """Once for each sentence: an object may be written often, and a bad one every time."""
+        self._report_once(regarding(resource, obj), refusal, now)
+
+    def _report_once(self, about: Regarding, refusal: Refusal, now: float) -> None:
         sentence = str(refusal)
-        reported = self._objects_reported.setdefault(obj.uid, set())
+        reported = self._objects_reported.setdefault(about.uid, set())
         if sentence not in reported:
             reported.add(sentence)
-            self._event(regarding(resource, obj), WARNING, refusal.code, sentence, now)
+            self._event(about, WARNING, refusal.code, sentence, now)
 
     def turn_ended(self, now: float) -> None:
         acted_on, self._acted_on = self._acted_on, {}

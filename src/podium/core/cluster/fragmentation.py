@@ -132,7 +132,7 @@ class Target:
             return (self._of_lines(slice(None), useful, useless, total, cpu, shut) + barred).reshape(cases)
         # Whoever wants other models is left out for all nodes of a model at once.
         result: Amounts = np.empty(total.size)
-        for model in np.unique(models).tolist():
+        for model in sorted(set(models.tolist())):
             places = np.flatnonzero(models == model)
             if len(places) == 1:
                 places = places.repeat(2)  # a single column would be added in another order

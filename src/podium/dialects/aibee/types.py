@@ -53,7 +53,7 @@ class PoolSpec(View):
     borrowing_pools: Annotated[
         list[str] | None, said("The pools that it borrows from; without any, all that share.", maxItems=256)
     ] = None
-    weight: Annotated[int | None, said(_NO_EFFECT)] = None
+    weight: Annotated[dict[str, int] | None, said(_NO_EFFECT)] = None
     quota: Annotated[Amounts | None, said(_NO_EFFECT)] = None
     priorities: Annotated[list[msgspec.Raw] | None, said(_NO_EFFECT)] = None
     priority: Annotated[int | None, said(_NO_EFFECT)] = None
