@@ -16,3 +16,8 @@ def shown(name: str, amount: float) -> str:
     while abs(value) >= 1024 and step < len(_BINARY) - 1:
         value, step = value / 1024, step + 1
     return f"{value:.4g}{_BINARY[step]}"
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things in a sentence."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -20,6 +20,13 @@ class PodiumError(Exception):
     """The root of the tree: catching it means "anything podium said on purpose"."""
 
 
+def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file could not be read as text, in words for whoever named it."""
+    if isinstance(error, OSError):
+        return (error.strerror or str(error)).lower()
+    return "it is no UTF-8 text"
+
+
 class UsageError(PodiumError):
     """A command, flag or file of the user's is wrong.  The message is one sentence for that user."""
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from podium.cli import main as cli
-from podium.cli.clusters import cluster_of
+from podium.cli.clusters import cluster_of, of_context
 from podium.errors import UsageError
 from podium.kube.kubeconfig_merging import merge_kubeconfig, usual_file
 from tests.cli.running import podium
@@ -54,6 +54,48 @@ def test_a_named_cluster_in_the_background_from_start_to_end(tmp_path: Path) -> 
         ended = podium("down", "--name", "dev", env=env)
     assert ended.returncode == 0
     assert podium("status", "--name", "dev", env=env).returncode == 1
+
+
+def test_the_cluster_of_this_machine_is_meant_where_nothing_else_is_said(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path), "PODIUM_HOME": str(tmp_path / "podium"), "KUBECONFIG": ""}
+    started = podium("up", "-d", "--port", "0", "--dashboard-port", "0", env=env, timeout=90)
+    try:
+        assert started.returncode == 0, started.stderr
+        assert ": 1 node, API at" in started.stdout
+        # A group whose wire struct keeps parts of it encoded: every command reads it.
+        job = Path("examples") / "arranger" / "01-learner.yaml"
+        for words in (
+            ("submit", str(job)),
+            ("queue",),
+            ("pools", "-o", "name"),
+            ("vc", "vjobs"),
+            ("nodes", "--context", "podium"),
+        ):
+            done = podium(*words, env=env)
+            assert done.returncode == 0, (words, done.stderr)
+        assert "http://127.0.0.1:" in podium("status", env=env).stdout
+        unknown = podium("queue", "-q", "nowhere", env=env)
+        assert unknown.returncode == 2
+        assert "--queue nowhere: there is no such queue; there are" in unknown.stderr
+    finally:
+        podium("down", env=env)
+
+
+def test_contexts_are_the_names_of_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODIUM_HOME", str(tmp_path))
+    for folder in (tmp_path, tmp_path / "clusters" / "dev"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "kubeconfig").touch()
+    assert of_context(None) == of_context("podium") == tmp_path / "kubeconfig"
+    assert of_context("podium-dev") == tmp_path / "clusters" / "dev" / "kubeconfig"
+    assert [of_context(other) for other in ("dev", "podium-x", "podium-../dev", "kind-podium")] == [None] * 4
+
+
+def test_a_directory_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = podium("up", "-d", "--data-dir", str(tmp_path / "file" / "data"), "--port", "0")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "cannot be used as data directory" in done.stderr
 
 
 def test_a_cluster_that_cannot_start_says_why(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from rich.console import Console
 
+from podium.cli import demo
 from podium.cli.chronicle import Chronicle
 from podium.cli.display import Display
 from podium.cli.examples import example_documents
@@ -153,6 +154,24 @@ def test_pods_that_are_taken_are_counted() -> None:
     for pods in ((there,), (), (there,)):
         chronicle.note(Picture((Workload("job/a", State.GOING, ""),), pods), 1.0)
     assert chronicle.entries["job/a"].taken == 1
+
+    output = io.StringIO()
+    Display({}, Console(file=output, width=120)).summarise(chronicle)
+    assert "gave up 1 pod for others" in output.getvalue()
+
+
+def test_what_never_started_says_what_it_waited_for() -> None:
+    chronicle = Chronicle()
+    chronicle.note(GOING, 1.0)
+    output = io.StringIO()
+    Display({}, Console(file=output, width=120)).summarise(chronicle)
+    assert "waited: needs 8 GPUs" in output.getvalue()
+
+
+def test_what_to_try_next_can_be_typed_as_it_stands() -> None:
+    assert demo._next("/clone/.venv/bin/podium")[2].startswith("  /clone/.venv/bin/podium up")
+    assert demo._next(".venv/bin/podium")[2].startswith("  .venv/bin/podium up")
+    assert demo._next("/usr/lib/python3/podium/cli/main.py")[2].startswith("  podium up")
 
 
 def test_scenes_come_at_their_time_and_without_their_directions() -> None:

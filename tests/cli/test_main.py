@@ -26,6 +26,18 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"\n  {name} " in listed
 
 
+def test_the_list_of_commands_has_whole_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["sim"], ["vc"], ["vc", "job"]):
+        assert cli.run([*words, "--help"]) == 0
+        assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize(("typed", "hint"), [("queu", "is it queue?"), ("xyzzy", "see podium --help")])
+def test_a_command_that_is_none(typed: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run([typed]) == 2
+    assert capsys.readouterr().err == f"podium: there is no command {typed}: {hint}\n"
+
+
 @pytest.mark.parametrize("command", ["crds", "up", "down", "demo", "version"])
 def test_each_command_has_help_of_its_own(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run([command, "-h"]) == 0

@@ -10,6 +10,7 @@ import pytest
 
 from podium.cli import main as cli
 from podium.embedded.log import SqliteLog
+from tests.cli.test_asking import KUBECONFIG
 
 Refused = Callable[..., str]
 
@@ -126,3 +127,30 @@ def test_a_configuration_that_cannot_be_used(tmp_path: Path, refused: Refused) -
     reported = refused(2, "up", "--config", str(tmp_path / "scheduler.yaml"), "--data-dir", str(data))
     assert "scheduler.yaml, line 2, column 1: it is not YAML" in reported
     assert not data.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["submit"],
+        ["up", "--in-memory", "--nodes-file"],
+        ["vc", "job", "run", "-f"],
+        ["sim", "run", "--trace", "scenario", "--pods"],
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_in_words(
+    words: list[str], tmp_path: Path, refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\x7fELF\xd0\x00")
+    said = refused(2, *words, str(binary))
+    assert "no" in said
+    assert "text" in said
+    assert "codec" not in said
+    if "--nodes-file" not in words:
+        missing = refused(2, *words, str(tmp_path / "nowhere"))
+        assert "no such file or directory" in missing.lower()
+        assert "Errno" not in missing

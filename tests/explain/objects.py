@@ -33,6 +33,7 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: predicates}, {name: proportion}, {name: resourcequota}, {name: nodeorder}]
 """
+ADMITTING = PROFILE.replace("{name: proportion}", "{name: proportion}, {name: overcommit}")
 PREEMPTING = """
 actions: "enqueue, allocate, preempt, backfill"
 tiers:

@@ -7,13 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from podium.dialects.aibee.names import POOL
+from podium.dialects.paddle.names import TRAININGJOBS
 from podium.explain.answers import Explanation
 from podium.explain.goal import Goal, try_out
+from podium.explain.listing import list_queues
+from podium.explain.queues import explain_queue
 from podium.explain.search import Search
 from podium.explain.targets import Target, target_of
 from podium.explain.why import explain
 from podium.kube.resources import NODES, PODS, Resource
-from tests.explain.objects import AT, GPU, PODGROUPS, PREEMPTING, PROFILE, Objects
+from tests.explain.objects import ADMITTING, AT, GPU, NOW, PODGROUPS, POOLS, PREEMPTING, PROFILE, Objects
 
 Make = Callable[[Objects], None]
 
@@ -104,7 +107,79 @@ def closed_for_borrowing(objects: Objects) -> None:
     objects.pod("asked-0", 8, scheduler="ai-scheduler", metadata={"annotations": {POOL: "mine"}})
 
 
+KOORDINATOR = "gang.scheduling.koordinator.sh"
+KOORDINATOR_GROUPS = Resource("scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup")
+
+
+def annotated(objects: Objects, members: int, **marks: str) -> None:
+    """Pods of a gang of Koordinator that has no object."""
+    annotations = {
+        f"{KOORDINATOR}/{key.replace('_', '-')}": value for key, value in {"name": "gang", **marks}.items()
+    }
+    for number in range(members):
+        objects.pod(f"asked-{number}", 1, scheduler="koord-scheduler", metadata={"annotations": annotations})
+
+
+def partner_missing(objects: Objects) -> None:
+    objects.node("a")
+    annotated(objects, 2, min_available="2", groups='["default/gang", "default/partner"]')
+
+
+def partner_missing_of_a_group(objects: Objects) -> None:
+    objects.node("a")
+    annotations = {f"{KOORDINATOR}/groups": '["default/gang", "default/partner"]'}
+    metadata = {"name": "gang", "namespace": "default", "annotations": annotations}
+    objects.put(KOORDINATOR_GROUPS, {"metadata": metadata, "spec": {"minMember": 1}})
+    label = {"pod-group.scheduling.sigs.k8s.io": "gang"}
+    objects.pod("asked-0", 1, scheduler="koord-scheduler", metadata={"labels": label})
+
+
+def members_missing_by_annotation(objects: Objects) -> None:
+    objects.node("a")
+    annotated(objects, 2, min_available="3", total_number="3")
+
+
+def members_missing_of_a_group(objects: Objects) -> None:
+    objects.node("a")
+    objects.put(
+        KOORDINATOR_GROUPS, {"metadata": {"name": "gang", "namespace": "default"}, "spec": {"minMember": 3}}
+    )
+    for number in range(2):
+        label = {"pod-group.scheduling.sigs.k8s.io": "gang"}
+        objects.pod(f"asked-{number}", 1, scheduler="koord-scheduler", metadata={"labels": label})
+
+
+def no_room_to_be_let_in(objects: Objects) -> None:
+    """As the group of a Job of Volcano stands before its pods are made."""
+    for name in "abcd":
+        objects.node(name)
+    for number, node in enumerate("abc"):
+        objects.pod(f"first-{number}", 8, node=node)
+    objects.group("asked", 3, phase="Pending", minResources={GPU: "24"})
+
+
+def too_large_to_be_let_in(objects: Objects) -> None:
+    objects.node("a")
+    objects.group("asked", 3, phase="Pending", minResources={GPU: "24"})
+
+
 CASES = [
+    (
+        partner_missing,
+        "it starts together with default/partner, which cannot start yet; default/partner is not there",
+        "let gang start without default/partner",
+        PROFILE,
+    ),
+    (partner_missing_of_a_group, "default/partner is not there", "let gang start without", PROFILE),
+    (members_missing_by_annotation, "needs 3 members and has 2", "let gang start with 2 of 3", PROFILE),
+    (members_missing_of_a_group, "needs 3 members and has 2", "let gang start with 2 of 3", PROFILE),
+    (
+        no_room_to_be_let_in,
+        "not admitted: it needs at least 24 nvidia.com/gpu, and 8 of 32 are free",
+        "wait until 2 pods on a, b have ended, or delete them: default/first-0, default/first-1",
+        ADMITTING,
+    ),
+    (too_large_to_be_let_in, "the cluster has 8 in all: it can never start", "add 2 nodes like a", ADMITTING),
     (
         closed_for_borrowing,
         "mine does not borrow nodes of others",
@@ -244,3 +319,44 @@ def test_of_gangs_that_start_together_each_has_its_own_cause() -> None:
     assert document is not None
     partner = explain(model, target_of(model, PODS, document))
     assert "it starts together with default/asked, which cannot start yet" in partner.sentence
+
+
+def test_what_a_pool_deserves_are_its_nodes() -> None:
+    objects = Objects()
+    for node, pool in (("own", "mine"), ("idle", "other")):
+        objects.node(node, labels={"pool": pool})
+        objects.pool(pool)
+        objects.pod(f"{node}-0", 4, node=node, scheduler="ai-scheduler", metadata={"annotations": {POOL: "mine"}})
+    model = objects.model()
+    document = model.document(POOLS, "", "mine")
+    assert document is not None
+    answer = explain_queue(model, POOLS, document)
+    assert answer.sentence == (
+        "queue mine owns 1 node and holds 8 nvidia.com/gpu, 4 of it borrowed, where its nodes have 8;"
+        " 2 run and 0 wait"
+    )
+    (row,) = [each for each in list_queues(model) if each.name == "mine"]
+    assert {each.resource: (each.used, each.deserved, each.borrowed) for each in row.amounts}[GPU] == (
+        "8",
+        "8",
+        "4",
+    )
+
+
+def test_sizes_are_planned_when_somebody_asks_and_not_when_a_plan_is_due() -> None:
+    objects = Objects()
+    objects.node("a", 2)
+    trainer = {"entrypoint": "python", "min-instance": 4, "max-instance": 4}
+    trainer["resources"] = {"requests": {"cpu": "1"}, "limits": {"cpu": "1", GPU: "1"}}
+    small = {"requests": {"cpu": "500m"}}
+    spec = {"image": "app:1", "fault_tolerant": True, "trainer": trainer, "master": {"resources": small}}
+    spec["pserver"] = {"min-instance": 1, "max-instance": 1, "resources": small}
+    objects.put(TRAININGJOBS, {"metadata": {"name": "asked", "namespace": "default"}, "spec": spec})
+    model = objects.model()
+    document = model.document(TRAININGJOBS, "default", "asked")
+    assert document is not None
+    model.cluster.planned["paddle"] = (NOW, model.cluster.elastic_changes)  # a turn has just planned
+    answer = explain(model, target_of(model, TRAININGJOBS, document))
+    assert "needs 1 nvidia.com/gpu on one node" in answer.sentence
+    assert "add 1 node like a" in answer.remedies[0].sentence
+    assert model.cluster.planned["paddle"] == (NOW, model.cluster.elastic_changes)

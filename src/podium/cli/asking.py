@@ -48,7 +48,8 @@ class Asked(NamedTuple):
         from podium.cli.running_scheduler import address_beside, ask
         from podium.errors import PodiumError, UsageError
 
-        kubeconfig = None if self.context else self.kubeconfig or _usual_kubeconfig()
+        named = self.kubeconfig or own_cluster(self.context)
+        kubeconfig = named if self.context and not self.kubeconfig else named or _named_kubeconfig()
         address = self.dashboard or (address_beside(kubeconfig) if self.config is None else "")
         if address:
             query = look.query
@@ -122,28 +123,28 @@ def _client_class() -> type[AsyncClient]:
     return AsyncClient
 
 
-def _usual_kubeconfig() -> Path | None:
-    """The one file that is meant where no flag names one."""
+def _named_kubeconfig() -> Path | None:
+    """The one file that $KUBECONFIG names."""
     import os
 
     named = os.environ.get("KUBECONFIG", "")
-    if named:
-        return Path(named) if os.pathsep not in named else None
-    return own_cluster(None)
+    return Path(named) if named and os.pathsep not in named else None
 
 
 def own_cluster(context: str | None) -> Path | None:
-    """The kubeconfig of a cluster of `podium up` on this machine, where nothing else says which one is meant."""
+    """The kubeconfig of a cluster of `podium up` on this machine, where nothing else says which one is meant.
+
+    With a context that is the cluster of that name, `podium` or `podium-NAME`.
+    """
     import os
 
-    from podium.embedded.data_directory import DataDirectory, default_directory
+    from podium.cli.clusters import of_context
 
-    if context or os.environ.get("KUBECONFIG") or os.environ.get("KUBERNETES_SERVICE_HOST"):
+    if os.environ.get("KUBECONFIG") or os.environ.get("KUBERNETES_SERVICE_HOST"):
         return None
     if (Path(os.environ.get("HOME") or Path.home()) / ".kube" / "config").exists():
         return None
-    found = DataDirectory(default_directory()).kubeconfig
-    return found if found.exists() else None
+    return of_context(context)
 
 
 def _warn(warning: str) -> None:

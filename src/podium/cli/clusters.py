@@ -29,6 +29,7 @@ class ClusterStatus(msgspec.Struct, frozen=True, rename="camel"):
     nodes: int | None
     pods: int | None
     kubeconfig: str
+    dashboard: str = ""  # its address, with the token
 
 
 def cluster_of(name: str | None, data_dir: Path | None) -> NamedCluster:
@@ -56,6 +57,16 @@ def known_clusters() -> list[NamedCluster]:
     return [each for each in found if each.directory.lock.exists()]
 
 
+def of_context(context: str | None) -> Path | None:
+    """The kubeconfig of the cluster whose context has this name; without one, of that without a name."""
+    name = (context or DEFAULT).removeprefix(f"{DEFAULT}-")
+    if (context and name == context != DEFAULT) or not _NAME.fullmatch(name):
+        return None
+    folder = default_directory() if name == DEFAULT else _folder() / name
+    found = DataDirectory(folder).kubeconfig
+    return found if found.exists() else None
+
+
 def last_port(directory: DataDirectory) -> int:
     """The port that a cluster had when it last ran: who knows it finds it there again.  0 if it never did."""
     from podium.kube.kubeconfig import resolve
@@ -72,6 +83,8 @@ def look(cluster: NamedCluster) -> ClusterStatus:
     """How a cluster stands."""
     import asyncio
 
+    from podium.cli.running_scheduler import address_beside
+
     pid = holder(cluster.directory)
     kubeconfig = cluster.directory.kubeconfig
     if pid is None:
@@ -80,7 +93,9 @@ def look(cluster: NamedCluster) -> ClusterStatus:
         server, nodes, pods = asyncio.run(_counted(kubeconfig))
     except PodiumError:
         return ClusterStatus(cluster.name, "starting", pid, "", None, None, str(kubeconfig))
-    return ClusterStatus(cluster.name, "running", pid, server, nodes, pods, str(kubeconfig))
+    return ClusterStatus(
+        cluster.name, "running", pid, server, nodes, pods, str(kubeconfig), address_beside(kubeconfig)
+    )
 
 
 async def _counted(kubeconfig: Path) -> tuple[str, int, int]:

@@ -129,12 +129,12 @@ def _source(metrics: Metrics, transport: Transport) -> Source:
 
 
 def _token(file: Path) -> str:
-    from podium.errors import UsageError
+    from podium.errors import UsageError, why_unreadable
 
     try:
         token = file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--dashboard-token-file: {file} cannot be read: {error}") from None
+        raise UsageError(f"--dashboard-token-file: {file} cannot be read: {why_unreadable(error)}") from None
     if len(token) < SHORTEST_TOKEN:
         raise UsageError(f"--dashboard-token-file: a token has {SHORTEST_TOKEN} characters or more, in one line")
     return token

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,12 +24,10 @@ NODES_A_TEAM = 4
 GPUS = 8
 _LOOK_AGAIN = 0.2
 
-NEXT = (
-    "",
-    "to try next:",
-    "  podium up --nodes 8 --gpus-per-node 8      a cluster of your own; kubectl works with it",
-    "  podium sim compare --help                  what would another policy do to whom?",
-    "  docs/quick-start.md                        a gang that waits, says why, and starts",
+_NEXT = (
+    ("{podium} up --nodes 8 --gpus-per-node 8", "a cluster of your own; kubectl works with it"),
+    ("{podium} sim compare --help", "what would another policy do to whom?"),
+    ("docs/quick-start.md", "a gang that waits, says why, and starts"),
 )
 
 
@@ -97,7 +98,9 @@ async def _play(cluster: EmbeddedCluster, stop: asyncio.Event, scenes: list[Scen
             if stop.is_set() or cluster.failed.is_set() or seconds > timeout:
                 break
             await asyncio.sleep(_LOOK_AGAIN)
-    display.summarise(chronicle, NEXT)
+    if stop.is_set():
+        click.echo("stopped before the end; nothing of it is left")
+    display.summarise(chronicle, _next(sys.argv[0]))
     states = [entry.workload.state for entry in chronicle.entries.values()]
     if stop.is_set() or cluster.failed.is_set() or State.FAILED in states:
         return FAILED
@@ -105,6 +108,14 @@ async def _play(cluster: EmbeddedCluster, stop: asyncio.Event, scenes: list[Scen
         click.echo(f"podium: not everything came to its end within {timeout:g} seconds", err=True)
         return TIMED_OUT
     return DONE
+
+
+def _next(program: str) -> list[str]:
+    """What to try next, with the program as it was called: in a clone it is not on the PATH."""
+    short = Path(program).name == "podium" and (which("podium") or "") != program
+    lines = [(what.format(podium=program if short else "podium"), why) for what, why in _NEXT]
+    width = max(len(what) for what, _ in lines)
+    return ["", "to try next:", *(f"  {what.ljust(width)}   {why}" for what, why in lines)]
 
 
 async def _nodes(client: Client) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from podium.embedded.data_directory import DataDirectory, holder
+from podium.embedded.data_directory import DataDirectory, Lock, holder
 from podium.errors import StorageError
 
 LOG = "podium.log"
@@ -40,7 +40,7 @@ def start(words: list[str], directory: DataDirectory, timeout: float) -> int:
         raise StorageError(
             f"{directory.path} is in use by {by}: stop it with podium down or choose another --name"
         )
-    directory.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    Lock(directory).close()  # a directory that cannot be one of a cluster is known before anything is started
     directory.kubeconfig.unlink(missing_ok=True)  # it is written when the server is ready: its return is the sign
     path = directory.path / LOG
     command = [sys.executable, "-m", "podium.cli.main", "up", *words]

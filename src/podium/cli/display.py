@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from podium.amounts import counted
 from podium.cli.chronicle import Chronicle, Entry
 from podium.cli.progress import Picture, Workload
 from podium.dialects.dialect import State
@@ -132,7 +133,7 @@ def _nodes(entry: Entry) -> str:
 def _became(entry: Entry) -> str:
     said = entry.workload.message
     if entry.taken:
-        said += f"; gave up {entry.taken} pods for others on the way"
-    if entry.why and (entry.waited or 0) >= 1:
+        said += f"; gave up {counted(entry.taken, 'pod')} for others on the way"
+    if entry.why and (entry.waited is None or entry.waited >= 1):
         said += f"; waited: {_first(entry.why)}"
     return said

@@ -9,6 +9,7 @@ from podium.explain.answers import Explanation, GangView, Position, QueueStandin
 
 _INDENT = "  "
 _MEMBERS = 8
+_COMMANDS = 3
 
 
 def text_of(answer: Explanation, now: float, width: int = 0) -> str:
@@ -77,5 +78,9 @@ def _remedies(remedies: tuple[RemedyView, ...], width: int) -> Iterator[str]:
     yield "what would unblock it (each was tried on a copy of the cluster's model):"
     for number, remedy in enumerate(remedies, start=1):
         yield f"{_INDENT}{number}. {remedy.sentence}"
-        for command in remedy.commands:
+        whole = len(remedy.commands) <= _COMMANDS
+        for command in remedy.commands[: None if whole else _COMMANDS - 1]:
             yield f"{_INDENT}     {command}"
+        if not whole:
+            more = len(remedy.commands) - _COMMANDS + 1
+            yield f"{_INDENT}     and {more} more commands like it: -o json has them all"

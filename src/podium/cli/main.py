@@ -14,6 +14,7 @@ import click
 
 from podium import __version__
 from podium.cli.exits import DONE, FAILED, WRONG_USAGE
+from podium.cli.options import Commands
 from podium.errors import PodiumError, UsageError
 
 _COMMANDS = (
@@ -44,7 +45,7 @@ _COMMANDS = (
 )
 
 
-class _Commands(click.Group):
+class _Commands(Commands):
     """The commands by name: each is the function of that name in the module of that name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -56,6 +57,17 @@ class _Commands(click.Group):
         command = getattr(importlib.import_module(f"podium.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            import difflib
+
+            meant = difflib.get_close_matches(args[0], _COMMANDS, 1)
+            hint = f"is it {meant[0]}?" if meant else "see podium --help"
+            ctx.fail(f"there is no command {args[0]}: {hint}")
+        return super().resolve_command(ctx, args)
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

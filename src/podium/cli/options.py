@@ -10,6 +10,8 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_SENTENCE = 200
+
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     """Several options as one decorator, shown in this order."""
@@ -20,6 +22,16 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
         return command
 
     return decorate
+
+
+class Commands(click.Group):
+    """Commands whose list has the first sentence of each to its end: click cuts it, however wide a terminal is."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, command.get_short_help_str(_SENTENCE)) for name, command in named if command is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 class WholeNumber(click.IntRange):

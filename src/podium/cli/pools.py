@@ -49,6 +49,7 @@ def pools(
     """
     import asyncio
 
+    from podium.cli.asking import own_cluster
     from podium.cli.pools_table import printed
     from podium.cli.process import run_connected
 
@@ -66,7 +67,7 @@ def pools(
             except TimeoutError:
                 continue
 
-    run_connected(kubeconfig, context, None, show)
+    run_connected(kubeconfig or own_cluster(context), context, None, show)
 
 
 async def _counted(transport: Transport) -> list[Pool]:
@@ -90,14 +91,14 @@ async def _counted(transport: Transport) -> list[Pool]:
     owning = {resource: kind for resource, kind in world.queues.items() if kind.ownership is not None}
     for resource in (*owning, *world.groups, NODES, PODS):
         try:
-            found = await client.list(resource)
+            found = await client.list_encoded(resource)
         except ApiError as error:
             if error.code == 404 and resource not in (NODES, PODS):
                 continue  # the server does not have the kind: there are none
             raise
-        view = world.views.get(resource) or struct_of(resource)
-        for document in found:
-            world.observe(resource, msgspec.convert(document, view))
+        decoder = msgspec.json.Decoder(world.views.get(resource) or struct_of(resource))
+        for encoded in found:
+            world.observe(resource, decoder.decode(encoded))
     world.settle()
     reports, owners = world.reports.all(), world.queue_objects.owning
     pools = [Pool(queue, reports[id]) for id, queue in world.cluster.queues.items() if queue.dialect in owners]

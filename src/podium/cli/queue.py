@@ -42,12 +42,16 @@ def queue(
 
     from podium.cli.printing import terminal_width
     from podium.cli.tables import queue_answer
+    from podium.errors import UsageError
     from podium.explain.answers import QueueList
 
     async def read(client: AsyncClient) -> QueueList:
         return await client.queue("" if all_namespaces else asked.namespace or client.namespace)
 
     def show(found: QueueList) -> str:
+        names = sorted(each.name for each in found.queues)
+        if name and name not in names:
+            raise UsageError(f"--queue {name}: there is no such queue; there are {', '.join(names) or 'none'}")
         return queue_answer(
             found, output, time.time(), terminal_width(), queue=name, state=state, with_namespace=all_namespaces
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.cli.options import Commands
 from podium.cli.sim_options import FOREIGN, sim_options
 from podium.cli.sim_replay import replay_option
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from podium.sim.snapshot import Snapshot
 
 
-@click.group()
+@click.group(cls=Commands)
 def sim() -> None:
     """Try a policy, a queue's weight or more nodes, on a trace or on a copy of a cluster, in virtual time."""
 

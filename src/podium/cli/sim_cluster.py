@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from podium.cli.asking import own_cluster
 from podium.cli.process import run_connected
 from podium.errors import ApiError, UsageError
 from podium.kube.client import Client
@@ -35,7 +36,7 @@ def take(kubeconfig: Path | None, context: str | None) -> Snapshot:
             found[resource] = await _listed(client, resource)
         taken.append(Snapshot(float(int(time.time())), found))
 
-    run_connected(kubeconfig, context, None, read)
+    run_connected(kubeconfig or own_cluster(context), context, None, read)
     return taken[0]
 
 

@@ -43,5 +43,8 @@ def status(ctx: click.Context, name: str, output: str | None) -> None:
             for each in found
         ]
         click.echo(columns(("NAME", "STATE", "PID", "API", "NODES", "PODS", "KUBECONFIG"), rows))
+        for each in found:
+            if each.dashboard:
+                click.echo(f"dashboard of {each.name}: {each.dashboard}")
     running = any(each.state == "running" for each in found)
     ctx.exit(DONE if running or not name else FAILED)

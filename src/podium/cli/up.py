@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from podium.amounts import counted
 from podium.cli.dashboard import up_options
 from podium.cli.log_format import log_format_option
 from podium.cli.options import WholeNumber, data_dir_option
@@ -121,7 +122,7 @@ def up(
     from podium.cli.running import first_of, run_cluster, set_up_logging
     from podium.embedded.nodes.nodes_file import check_given, read_shapes
     from podium.embedded.nodes.shapes import Shape
-    from podium.errors import UsageError
+    from podium.errors import UsageError, why_unreadable
     from podium.runtime.measuring import Stopwatch
     from podium.runtime.reloading import Configuration
 
@@ -136,7 +137,11 @@ def up(
             "--nodes-file says how many nodes there are and what they have: leave out the other flags"
         )
     if nodes_file is not None:
-        shapes = read_shapes(nodes_file.read_text(), str(nodes_file))
+        try:
+            text = nodes_file.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--nodes-file: {nodes_file} cannot be read: {why_unreadable(error)}") from None
+        shapes = read_shapes(text, str(nodes_file))
     else:
         shapes = [Shape(count=1 if nodes is None else nodes, gpus=gpus_per_node)]
         check_given(shapes[0], "--nodes")
@@ -178,8 +183,7 @@ def up(
 
 
 def _greet(cluster: EmbeddedCluster) -> None:
-    count = cluster.node_count
-    click.echo(f"the cluster is ready: {count} simulated node{'' if count == 1 else 's'}, API at {cluster.url}")
+    click.echo(f"the cluster is ready: {counted(cluster.node_count, 'simulated node')}, API at {cluster.url}")
     click.echo(f"kubeconfig: {cluster.kubeconfig}")
     click.echo(f"try: kubectl --kubeconfig {cluster.kubeconfig} get nodes")
 
@@ -190,7 +194,8 @@ def _greet_detached(known: NamedCluster, pid: int, *, merge: bool, dashboard: bo
 
     status = look(known)
     flag = "" if known.name == DEFAULT else f" --name {known.name.removeprefix(f'{DEFAULT}-')}"
-    click.echo(f"the cluster is ready in the background (pid {pid}): {status.nodes} nodes, API at {status.server}")
+    nodes = counted(status.nodes or 0, "node")
+    click.echo(f"the cluster is ready in the background (pid {pid}): {nodes}, API at {status.server}")
     click.echo(f"kubeconfig: {status.kubeconfig}")
     if merge:
         _merge(known.directory.kubeconfig)

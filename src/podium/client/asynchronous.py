@@ -18,7 +18,7 @@ from podium.client.references import Reference, find, resource_of
 from podium.core.profiles.profile import Profile
 from podium.dialects import speaking
 from podium.dialects.dialect import Progress, State
-from podium.errors import ApiError, UsageError
+from podium.errors import ApiError, UsageError, why_unreadable
 from podium.explain.answers import Explanation, NodeRow, QueueList
 from podium.explain.listing import list_nodes, list_workloads
 from podium.explain.model import Model
@@ -305,7 +305,7 @@ def _documents(sources: Iterable[str | Path | Document]) -> list[Document]:
         try:
             text = path.read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path} cannot be read: {error}") from None
+            raise UsageError(f"{path} cannot be read: {why_unreadable(error)}") from None
         try:
             documents = YamlText(text, str(path)).documents
         except yaml.YAMLError as error:

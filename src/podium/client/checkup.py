@@ -103,7 +103,13 @@ async def _definitions(client: Client) -> list[Finding]:
                 Finding(f"definitions of {dialect.name}", Level.WARNING, f"not there: {', '.join(missing)}", todo)
             )
         elif wanted:
-            findings.append(Finding(f"definitions of {dialect.name}", Level.GOOD, f"all {len(wanted)} are there"))
+            findings.append(
+                Finding(
+                    f"definitions of {dialect.name}",
+                    Level.GOOD,
+                    "it is there" if len(wanted) == 1 else f"all {len(wanted)} are there",
+                )
+            )
     return findings
 
 

@@ -80,6 +80,21 @@ class Reading(msgspec.Struct, frozen=True):
     complaints: tuple[tuple[Any, Refusal], ...] = ()
 
 
+class GangWish(msgspec.Struct, frozen=True):
+    """How a gang might be other than it is: what would help it, in the core's words."""
+
+    minimum: int | None = None
+    without: frozenset[str] = frozenset()  # gangs that it is not to wait for any longer, by id
+
+
+class Rewrite(msgspec.Struct, frozen=True):
+    """A write that makes a gang or a queue be read otherwise, and the writes by which controllers follow it."""
+
+    written: Patch
+    follows: tuple[Patch, ...] = ()
+    also: tuple[Patch, ...] = ()  # further writes of the same user, where one object does not say it all
+
+
 class GatheredKind(msgspec.Struct, frozen=True):
     """Gangs that their pods describe, with or without an object.
 
@@ -94,23 +109,13 @@ class GatheredKind(msgspec.Struct, frozen=True):
     expire: Callable[[Pod], Patch]  # what is written on it then
     was_satisfied: Callable[[Any], bool]  # whether an object remembers that enough pods were bound once
     describes: Callable[[Any], bool]  # whether an object says something of its own, and was not made for its pods
+    # What a user would write so that a gang is as wished: to its object, if it has one, and to its pods.
+    rewrite: Callable[[tuple[Resource, Document] | None, Sequence[Document], GangWish], Rewrite | None] | None = (
+        None
+    )
 
     def id(self, namespace: str, name: str) -> str:
         return f"{self.prefix}{namespace}/{name}"
-
-
-class GangWish(msgspec.Struct, frozen=True):
-    """How a gang might be other than it is: what would help it, in the core's words."""
-
-    minimum: int | None = None
-    without: frozenset[str] = frozenset()  # gangs that it is not to wait for any longer, by id
-
-
-class Rewrite(msgspec.Struct, frozen=True):
-    """A write that makes a gang or a queue be read otherwise, and the writes by which controllers follow it."""
-
-    written: Patch
-    follows: tuple[Patch, ...] = ()
 
 
 class GroupKind(msgspec.Struct, frozen=True):

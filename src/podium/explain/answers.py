@@ -43,6 +43,7 @@ class QueueStanding(msgspec.Struct, frozen=True, rename="camel"):
     amounts: tuple[Amounts, ...] = ()
     running: int = 0  # gangs
     waiting: int = 0
+    nodes: int | None = None  # of a queue that owns nodes: how many; what it deserves is what these have
 
 
 class Member(msgspec.Struct, frozen=True, rename="camel"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from podium.amounts import shown
+from podium.amounts import counted, shown
 from podium.core.framework.shares import called
 from podium.core.model.decisions import Decision, Refuse
 from podium.core.model.model import FINISHED, HOLDING, Gang, State, Task
@@ -106,7 +106,7 @@ def _row(
     message = str(refusal) if refusal is not None else ""
     if stuck and refusal is None:
         held = sum(1 for task in tasks if task.gated and task.state is State.PENDING)
-        message = f"held back by gates: {held} pods" if held else "it is next"
+        message = f"held back by scheduling gates: {counted(held, 'pod')}" if held else "it is next"
     sums = _sums(model, tasks) if tasks else dict(gangs[0].minimum_resources or {})
     sums.pop("pods", None)
     return WorkloadRow(

@@ -116,6 +116,7 @@ class Model:
         active = [gang for gang in looked_at.values() if gang.id not in left_alone]
         concerned = {id for gang in active for id in gang.tasks}
         gangs = {gang.id: (gang.phase, gang.size) for gang in active}
+        planned = self.cluster.planned.pop(profile, None)  # the next plan is made now, and not when it is due
         try:
             for number in range(1, _TURNS + 1):
                 self.cluster.settle()
@@ -134,6 +135,9 @@ class Model:
                     self.cluster.assign(self.cluster.tasks[id], State.FAILED, -1)
         finally:
             self._restore(concerned, gangs)
+            self.cluster.planned.pop(profile, None)
+            if planned is not None:
+                self.cluster.planned[profile] = planned
         return seen
 
     def _restore(self, tasks: Iterable[str], gangs: Mapping[str, tuple[Phase, Size | None]]) -> None:

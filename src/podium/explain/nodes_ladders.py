@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from podium.amounts import counted
 from podium.core.model.labels import Taint, all_hold, tolerates
 from podium.core.model.model import HOLDING, Task
 from podium.core.model.resources import PODS as POD_COLUMN
@@ -19,7 +20,6 @@ from podium.explain.proposals import (
     Proposal,
     choosing,
     command_of,
-    counted,
     delete_command,
     listed,
     nodes_ladder,
@@ -216,21 +216,7 @@ def _free(model: Model, tasks: Sequence[Task], missing: int, matching: Sequence[
         return
 
     def pick(pods: Sequence[str]) -> Proposal:
-        by_namespace: dict[str, list[str]] = {}
-        for pod in pods:
-            namespace, _, name = pod.partition("/")
-            by_namespace.setdefault(namespace, []).append(name)
-        nodes = sorted({where[pod] for pod in pods})
-        have, those = ("has", "it") if len(pods) == 1 else ("have", "them")
-        ended = f"wait until {counted(len(pods), 'pod')} on {listed(nodes)} {have} ended"
-        return Proposal(
-            "free",
-            len(pods),
-            f"{ended}, or delete {those}: {listed(pods)}",
-            tuple(delete_command(namespace, names) for namespace, names in by_namespace.items()),
-            tuple(Delete(PODS, namespace, name) for namespace, names in by_namespace.items() for name in names),
-            chosen=tuple(pods),
-        )
+        return ending(pods, where)
 
     others = (
         each
@@ -243,13 +229,31 @@ def _free(model: Model, tasks: Sequence[Task], missing: int, matching: Sequence[
     yield Ladder("free", len(named), lambda size: pick(named[size - 1]), among=tuple(where), pick=pick)
 
 
+def ending(pods: Sequence[str], where: Mapping[str, str]) -> Proposal:
+    """Pods, as namespace/name, that make room by their end; and the node of each."""
+    by_namespace: dict[str, list[str]] = {}
+    for pod in pods:
+        namespace, _, name = pod.partition("/")
+        by_namespace.setdefault(namespace, []).append(name)
+    nodes = sorted({where[pod] for pod in pods})
+    have, those = ("has", "it") if len(pods) == 1 else ("have", "them")
+    ended = f"wait until {counted(len(pods), 'pod')} on {listed(nodes)} {have} ended"
+    return Proposal(
+        "free",
+        len(pods),
+        f"{ended}, or delete {those}: {listed(pods)}",
+        tuple(delete_command(namespace, names) for namespace, names in by_namespace.items()),
+        tuple(Delete(PODS, namespace, name) for namespace, names in by_namespace.items() for name in names),
+        chosen=tuple(pods),
+    )
+
+
 def _add_nodes(model: Model, tasks: Sequence[Task], missing: int, *, with_models: bool) -> Iterator[Ladder]:
     task = tasks[0]
     found = _model_node(model, task)
     if found is None:
         return
     like, document = found
-    base = f"{like}-more"
     names = model.cluster.dimensions.names
     for cls in {each.cls for each in tasks}:
         room = document["status"]["allocatable"]
@@ -260,25 +264,28 @@ def _add_nodes(model: Model, tasks: Sequence[Task], missing: int, *, with_models
     if with_models and task.cls.constraints.devices is not None:
         document["metadata"]["labels"]["podium.dev/gpu-model"] = task.cls.constraints.devices.models[0]
     document["status"]["capacity"] = dict(document["status"]["allocatable"])
-    offered, asked = document["status"]["allocatable"], [column for column, _ in sorted(task.cls.request.pairs)]
-    shown = [f"{offered[names[column]]} {names[column]}" for column in asked if column != POD_COLUMN]
+    asked = [names[column] for column, _ in sorted(task.cls.request.pairs) if column != POD_COLUMN]
+    most = min(_MOST_PLACES, max(1, missing) + 4)
+    yield Ladder("add nodes", most, lambda size: more_nodes(like, document, asked, size), hint=1, costly=True)
 
-    def at(size: int) -> Proposal:
-        changes = []
-        for number in range(1, size + 1):
-            node = copy.deepcopy(document)
-            node["metadata"]["name"] = f"{base}-{number}"
-            node["metadata"]["labels"]["kubernetes.io/hostname"] = f"{base}-{number}"
-            changes.append(Create(NODES, "", node))
-        return Proposal(
-            "add nodes",
-            size,
-            f"add {counted(size, 'node')} like {like}, with {', '.join(shown)}",
-            tuple(command_of(each) for each in changes),
-            tuple(changes),
-        )
 
-    yield Ladder("add nodes", min(_MOST_PLACES, max(1, missing) + 4), at, hint=1, costly=True)
+def more_nodes(like: str, document: Document, asked: Sequence[str], size: int) -> Proposal:
+    """So many more nodes of the kind of one; `asked` are the resources for which it is."""
+    offered, base = document["status"]["allocatable"], f"{like}-more"
+    shown = [f"{offered[name]} {name}" for name in asked]
+    changes = []
+    for number in range(1, size + 1):
+        node = copy.deepcopy(document)
+        node["metadata"]["name"] = f"{base}-{number}"
+        node["metadata"]["labels"]["kubernetes.io/hostname"] = f"{base}-{number}"
+        changes.append(Create(NODES, "", node))
+    return Proposal(
+        "add nodes",
+        size,
+        f"add {counted(size, 'node')} like {like}, with {', '.join(shown)}",
+        tuple(command_of(each) for each in changes),
+        tuple(changes),
+    )
 
 
 def _model_node(model: Model, task: Task) -> tuple[str, Document] | None:
@@ -298,27 +305,34 @@ def _model_node(model: Model, task: Task) -> tuple[str, Document] | None:
         return not _matches(task, dict(facts.labels)), not bool(room[row]), -int(room[row]), facts.name
 
     row = min(rows, key=distance)
-    document = model.document(NODES, "", nodes.name(row))
-    if document is None:
+    made = like_node(model, row)
+    if made is None:
         return None
-    labels = {**(document["metadata"].get("labels") or {}), **wanted}
-    status = document.get("status") or {}
-    taints = [
+    made["metadata"]["labels"] |= wanted
+    made["spec"]["taints"] = [
         each
-        for each in (document.get("spec") or {}).get("taints") or ()
+        for each in made["spec"]["taints"]
         if tolerates(task.cls.constraints.tolerations, Taint(each["key"], each["effect"], each.get("value", "")))
     ]
-    made: Document = {
+    return nodes.name(row), made
+
+
+def like_node(model: Model, row: int) -> Document | None:
+    """A new node of the kind of one that is there, without its name."""
+    document = model.document(NODES, "", model.cluster.nodes.name(row))
+    if document is None:
+        return None
+    status = document.get("status") or {}
+    return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": "", "labels": labels},
-        "spec": {"taints": taints} if taints else {},
+        "metadata": {"name": "", "labels": dict(document["metadata"].get("labels") or {})},
+        "spec": {"taints": list((document.get("spec") or {}).get("taints") or ())},
         "status": {
             "allocatable": dict(status.get("allocatable") or status.get("capacity") or {}),
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
         },
     }
-    return nodes.name(row), made
 
 
 def _amount(name: str, quantity: str) -> int:

@@ -89,10 +89,6 @@ def listed(names: Sequence[str], at_most: int = 4) -> str:
     return f"{', '.join(names[: at_most - 1])} and {len(names) - at_most + 1} others"
 
 
-def counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def nodes_ladder(
     model: Model,
     what: str,

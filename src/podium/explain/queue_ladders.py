@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from podium.amounts import counted
 from podium.core.framework.shares import called
 from podium.core.model import quorum
 from podium.core.model.model import Gang, Queue, Task
@@ -15,7 +16,7 @@ from podium.dialects.dialect import GangWish, QueueKind, Rewrite
 from podium.dialects.kubernetes.quantities import format_amount, read_amounts
 from podium.explain.documents import Document
 from podium.explain.model import Model
-from podium.explain.proposals import Ladder, Proposal, choosing, command_of, counted, listed
+from podium.explain.proposals import Ladder, Proposal, choosing, command_of, listed
 from podium.kube.changes import Create, Patch
 from podium.kube.resources import PODDISRUPTIONBUDGETS, PODS, RESOURCEQUOTAS, Resource
 from podium.kube.wire import PodDisruptionBudget
@@ -199,8 +200,8 @@ def _ladder(at: Callable[[int], Proposal | None], most: int, hint: int = 0) -> I
 def _proposal(what: str, size: int, sentence: str, rewrite: Rewrite | None, cause: str = "") -> Proposal | None:
     if rewrite is None:
         return None
-    changes = (rewrite.written, *rewrite.follows)
-    return Proposal(what, size, sentence, (command_of(rewrite.written),), changes, cause)
+    written = (rewrite.written, *rewrite.also)
+    return Proposal(what, size, sentence, tuple(map(command_of, written)), (*written, *rewrite.follows), cause)
 
 
 # --- gangs -----------------------------------------------------------------------------------------------------
@@ -208,10 +209,18 @@ def _proposal(what: str, size: int, sentence: str, rewrite: Rewrite | None, caus
 
 def _rewrite_gang(model: Model, gang: Gang, wish: GangWish) -> Rewrite | None:
     found = model.world.group_of(gang)
-    if found is None or found[1].rewrite is None:
+    document = model.document(found[0], gang.namespace, gang.name) if found is not None else None
+    if found is not None and document is not None and found[1].rewrite is not None:
+        return found[1].rewrite(document, wish)
+    kinds = (kind.gathered for kind in model.world.groups.values() if kind.gathered is not None)
+    gathered = next((kind for kind in kinds if kind.id(gang.namespace, gang.name) == gang.id), None)
+    if gathered is None or gathered.rewrite is None:
         return None
-    document = model.document(found[0], gang.namespace, gang.name)
-    return found[1].rewrite(document, wish) if document is not None else None
+    tasks = sorted(gang.tasks.values(), key=lambda task: (task.suffix, task.name))
+    read = (model.document(PODS, task.namespace, task.name) for task in tasks if task.has_pod)
+    pods = [pod for pod in read if pod is not None]
+    group = (found[0], document) if found is not None and document is not None else None
+    return gathered.rewrite(group, pods, wish)
 
 
 def lower_minimum(model: Model, gang: Gang) -> Iterator[Ladder]:
@@ -235,10 +244,9 @@ def _alone(model: Model, gangs: Sequence[Gang], partners: Partners) -> Iterator[
         awaited = missing & frozenset(gang.together)
         if awaited:
             rewrite = _rewrite_gang(model, gang, GangWish(without=awaited))
-            sentence = (
-                f"let {gang.name} start without {listed(sorted(map(shown_gang, awaited)))}, which is not there"
-            )
-            proposal = _proposal(f"alone {gang.id}", 1, sentence, rewrite)
+            others, are = listed(sorted(map(shown_gang, awaited))), "is" if len(awaited) == 1 else "are"
+            sentence = f"let {gang.name} start without {others}"
+            proposal = _proposal(f"alone {gang.id}", 1, sentence, rewrite, f"{others} {are} not there")
             if proposal is not None:
                 yield Ladder(proposal.what, 1, lambda size, found=proposal: found)  # type: ignore[misc]
 

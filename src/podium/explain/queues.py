@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from podium.amounts import counted
 from podium.core.model.model import Gang
 from podium.explain.answers import Amounts, Explanation, QueueStanding
 from podium.explain.documents import Document
 from podium.explain.listing import brief, refusals
 from podium.explain.model import Model
-from podium.explain.proposals import counted
 from podium.explain.standings import Standings, waits
 from podium.explain.why import gang_view
 from podium.kube.resources import Resource
@@ -55,14 +55,22 @@ def _called(gang: Gang) -> str:
 
 def _sentence(standing: QueueStanding) -> str:
     state = "" if standing.open else "is closed and "
-    uses = [_use(each) for each in standing.amounts if _counts(each)]
-    held = ", ".join(uses) if uses else "nothing"
-    return f"queue {standing.name} {state}holds {held}; {standing.running} run and {standing.waiting} wait"
+    own = standing.nodes
+    use = _use if own is None else _use_of_owner
+    owns = "" if own is None else f"owns {counted(own, 'node')} and "
+    held = ", ".join(use(each) for each in standing.amounts if _counts(each)) or "nothing"
+    return f"queue {standing.name} {state}{owns}holds {held}; {standing.running} run and {standing.waiting} wait"
 
 
 def _counts(amounts: Amounts) -> bool:
     """GPUs, and what is short: CPU and memory in plenty say little."""
     return amounts.resource.endswith("gpu") or (amounts.limit is not None and amounts.used == amounts.limit)
+
+
+def _use_of_owner(amounts: Amounts) -> str:
+    """Of a queue that owns nodes: what these have is what it deserves."""
+    over = "" if amounts.borrowed == "0" else f", {amounts.borrowed} of it borrowed"
+    return f"{amounts.used} {amounts.resource}{over}, where its nodes have {amounts.deserved}"
 
 
 def _use(amounts: Amounts) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from podium.core.model import quorum
 from podium.core.model.model import Gang, Task
+from podium.explain.admission_ladders import admission_ladders
 from podium.explain.goal import Goal, Outcome, try_out
 from podium.explain.model import Model
 from podium.explain.nodes_ladders import node_ladders
@@ -104,6 +105,7 @@ class Search:
         tasks = list(goal.waiting(model)) or [task for gang in tied for task in _pending(gang)]
         yield from other_ladders(model, tied, tasks, outcome.causes)
         yield from budget_ladders(model)
+        yield from admission_ladders(model, tied, outcome.causes)
         placeable = [task for task in tasks if not task.gated and not task.best_effort]
         if placeable:
             missing = max(len(goal.tasks), *(_missing(gang) for gang in tied), len(goal.gangs))

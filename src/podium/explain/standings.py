@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.core.cluster.accounts import Account
+from podium.core.cluster.ownership import Ownership
 from podium.core.framework.session import Session
 from podium.core.framework.shares import Sharing, Standing, called
-from podium.core.model.model import Gang, Phase, Queue, State
+from podium.core.model.model import HOLDING, Gang, Phase, Queue, State
 from podium.core.model.resources import PODS
 from podium.dialects.kubernetes.quantities import format_amount
 from podium.explain.answers import Ahead, Amounts, Position, QueueStanding
@@ -23,6 +26,14 @@ def waits(gang: Gang) -> bool:
     if gang.counts[State.PENDING] or gang.counts[State.RESERVED]:
         return True
     return gang.phase is Phase.PENDING and not gang.tasks
+
+
+class _Estate(NamedTuple):
+    """Nodes that a queue owns: how many, what they have, and what the queue holds on nodes of others."""
+
+    nodes: int
+    own: NDArray[np.int64]
+    borrowed: NDArray[np.int64]
 
 
 class Standings:
@@ -73,6 +84,7 @@ class Standings:
             self._read(profile)
             standing = self._standing[profile].get(queue.id)
         account = model.cluster.accounts.queues.get(queue.id) or Account()
+        estate = self._estate(queue)
         if resources is None:
             held = {names[c] for c, n in (*account.allocated.items(), *account.waiting.items()) if n and c != PODS}
             resources = held | queue.capability.keys() | queue.deserved.keys()
@@ -88,6 +100,9 @@ class Standings:
             if limit is None and name in queue.capability:
                 limit = queue.capability[name]
             over = max(0, used - deserved)
+            if estate is not None:  # what its nodes have is its own, and only what it holds elsewhere is borrowed
+                deserved = int(estate.own[column]) if column is not None else 0
+                over = int(estate.borrowed[column]) if column is not None else 0
             rows.append(
                 Amounts(
                     name,
@@ -102,8 +117,32 @@ class Standings:
         share = None if standing is None or not np.isfinite(standing.share) else round(standing.share, 3)
         weight, weights = (standing.weight, standing.weights) if standing is not None else (0, 0)
         return QueueStanding(
-            called(queue), share, weight or queue.weight, weights, queue.open, tuple(rows), running, waiting
+            called(queue),
+            share,
+            weight or queue.weight,
+            weights,
+            queue.open,
+            tuple(rows),
+            running,
+            waiting,
+            nodes=estate.nodes if estate is not None else None,
         )
+
+    def _estate(self, queue: Queue) -> _Estate | None:
+        """What a queue that owns nodes has; None of one that takes its share of all."""
+        cluster = self._model.cluster
+        ownership = Ownership(cluster.queues, cluster.nodes.properties)
+        if not ownership.owns(queue.id):
+            return None
+        nodes = cluster.nodes
+        rows = np.flatnonzero(ownership.owned(queue.id)[: nodes.count] & nodes.live[: nodes.count])
+        borrowed = np.zeros(nodes.allocatable.shape[1], dtype=np.int64)
+        for gang in cluster.gangs.values():
+            for task in gang.tasks.values() if gang.queue == queue.id else ():
+                if task.state in HOLDING and ownership.borrows(task):
+                    for column, amount in task.cls.request.pairs:
+                        borrowed[column] += amount
+        return _Estate(len(rows), nodes.allocatable[rows].sum(axis=0), borrowed)
 
     def _count(self) -> dict[str, tuple[int, int]]:
         """Gangs that run and that wait, by queue."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from podium.amounts import counted
 from podium.core.framework.shares import called
 from podium.core.model import quorum
 from podium.core.model.model import FINISHED, HOLDING, Gang, State, Task
@@ -11,10 +12,11 @@ from podium.core.model.resources import PODS as POD_COLUMN
 from podium.explain.answers import Explanation, Funnel, GangView, Member, NodesOut, RemedyView
 from podium.explain.goal import Goal, Outcome, try_out
 from podium.explain.model import Model
-from podium.explain.proposals import counted, listed
+from podium.explain.proposals import listed
 from podium.explain.search import Remedy, Search
 from podium.explain.standings import Standings, waits
 from podium.explain.targets import Target
+from podium.kube.resources import PODS
 from podium.numbers import HalfBound, Incomplete, Places, shown_gang
 from podium.reasons import Refusal
 
@@ -89,12 +91,23 @@ def _sentence(
         ]
         ending = f"{listed(leaving)} {'is' if len(leaving) == 1 else 'are'} still ending there"
         return f"it has a place on {listed(outcome.promised)} and waits for others to leave: {ending}"
-    parts = [str(outcome.refusals[0])] if outcome.refusals else []
+    parts = [_gates(model, gangs) or str(outcome.refusals[0])] if outcome.refusals else []
     if not parts:
         parts = ["the scheduler has nothing to say against it and does not place it: see `podium doctor`"]
     if len(gangs) > 1:
         parts[0] = f"{len(gangs)} of {len(target.gangs)} wait; {parts[0]}"
     return "; ".join([*parts, *causes])
+
+
+def _gates(model: Model, gangs: Sequence[Gang]) -> str:
+    """Which gates hold everything back that waits, where nothing else does."""
+    waiting = [task for gang in gangs for task in gang.tasks.values() if task.state is State.PENDING]
+    pods = [model.document(PODS, task.namespace, task.name) for task in waiting if task.has_pod]
+    gates = [((pod or {}).get("spec") or {}).get("schedulingGates") or () for pod in pods]
+    if len(gates) < len(waiting) or not gates or not all(gates):
+        return ""
+    names = dict.fromkeys(str(gate.get("name")) for each in gates for gate in each)
+    return f"held back by scheduling gates: {counted(len(pods), 'pod')} by {listed(list(names))}"
 
 
 def _hint(refusal: Refusal | None) -> str:

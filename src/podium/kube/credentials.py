@@ -16,7 +16,7 @@ from typing import Protocol
 
 import msgspec
 
-from podium.errors import UsageError
+from podium.errors import UsageError, why_unreadable
 
 Clock = Callable[[], float]
 
@@ -96,7 +96,7 @@ class TokenFile:
             token = self._path.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             if self._identity is None:
-                raise UsageError(f"the token file {self._path} cannot be read: {error}") from error
+                raise UsageError(f"the token file {self._path} cannot be read: {why_unreadable(error)}") from error
             return self._identity  # it is being replaced, or gone: the old token may still be good
         if not token.isprintable() or not token:
             if self._identity is None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
-from podium.errors import UsageError
+from podium.errors import UsageError, why_unreadable
 from podium.kube import yaml_loading
 
 
@@ -127,7 +127,7 @@ class Place(msgspec.Struct, frozen=True):
         try:
             return self.resolved(path).read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise self.error(field, f"cannot be read: {error}") from None
+            raise self.error(field, f"cannot be read: {why_unreadable(error)}") from None
 
     @staticmethod
     def encoded(pem: str) -> str:
@@ -176,7 +176,7 @@ def _read(path: Path) -> _File:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: the kubeconfig cannot be read: {error}") from None
+        raise UsageError(f"{path}: the kubeconfig cannot be read: {why_unreadable(error)}") from None
     try:
         document = yaml_loading.load(text)
     except yaml.YAMLError as error:

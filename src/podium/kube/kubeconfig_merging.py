@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from podium.errors import UsageError
+from podium.errors import UsageError, why_unreadable
 from podium.kube import yaml_loading
 
 _LISTS = ("clusters", "users", "contexts")
@@ -44,7 +44,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         document = yaml_loading.load(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: the kubeconfig cannot be read: {error}") from None
+        raise UsageError(f"{path}: the kubeconfig cannot be read: {why_unreadable(error)}") from None
     except yaml.YAMLError as error:
         raise UsageError(f"{path}: the kubeconfig is not YAML: {' '.join(str(error).split())}") from None
     if document is None:

@@ -13,7 +13,7 @@ import yaml
 from podium.core.framework.arguments import Arguments
 from podium.core.profiles.profile import Profile, read_profile
 from podium.dialects import built_in_profiles, unnamed_profile
-from podium.errors import UsageError
+from podium.errors import UsageError, why_unreadable
 from podium.kube.yaml_files import YamlText
 from podium.runtime.extensions import installed
 
@@ -51,7 +51,7 @@ def read_file(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be read: {why_unreadable(error)}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path} is no text") from None
 

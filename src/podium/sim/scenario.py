@@ -39,7 +39,7 @@ from podium.dialects import authoring, speaking
 from podium.embedded.nodes.node_status import FAIL
 from podium.embedded.nodes.nodes_file import check_shapes
 from podium.embedded.nodes.shapes import Shape, node_documents
-from podium.errors import ApiError, UsageError
+from podium.errors import ApiError, UsageError, why_unreadable
 from podium.kube.resources import NODES
 from podium.kube.yaml_files import YamlText
 from podium.sim.binds import Binds, BindTrouble
@@ -138,7 +138,7 @@ def _yaml(path: Path) -> YamlText:
     try:
         return YamlText(path.read_text("utf-8-sig"), str(path), strict=True)
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be read: {why_unreadable(error)}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}, {no_text(error)}") from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import click
 
+from podium.cli.options import Commands
 from podium.cli.vc.job import job
 from podium.cli.vc.pod import pod
 from podium.cli.vc.queue import queue
@@ -15,7 +16,7 @@ from podium.cli.vc.short import SHORT_FORMS
 from podium.cli.version import version
 
 
-@click.group()
+@click.group(cls=Commands)
 def vc() -> None:
     """Jobs and queues of Volcano's API, as vcctl handles them."""
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from podium.cli.options import Commands
 from podium.cli.vc.target import Target, needed, of_a_cluster
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -15,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_AMOUNTS = "cpu=1000m,memory=100Mi"
 
 
-@click.group()
+@click.group(cls=Commands)
 def job() -> None:
     """Jobs: run, list, view, suspend, resume and delete them."""
 

@@ -10,7 +10,7 @@ import msgspec
 
 from podium.dialects.volcano.job.names import JOBS
 from podium.dialects.volcano.names import COMMANDS, QUEUES
-from podium.errors import UsageError
+from podium.errors import UsageError, why_unreadable
 from podium.kube.conditions import owner_reference
 from podium.kube.quantity import QuantityError, canonical
 from podium.kube.resources import Resource
@@ -82,7 +82,7 @@ def job_in(path: Path) -> Document:
     try:
         documents = YamlText(path.read_text("utf-8-sig"), str(path), objects=True).documents
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be read: {why_unreadable(error)}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path} is no YAML: it is not UTF-8 text") from None
     wanted = f"{JOBS.kind} of {JOBS.api_version}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from podium.cli.options import Commands
 from podium.cli.vc.target import Target, of_a_cluster
 
 
-@click.group()
+@click.group(cls=Commands)
 def pod() -> None:
     """Pods of jobs and queues."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from podium.cli.options import Commands
 from podium.cli.vc.target import Target, needed, of_a_cluster
 
 _ORDERS = {"open": "OpenQueue", "close": "CloseQueue"}
 
 
-@click.group()
+@click.group(cls=Commands)
 def queue() -> None:
     """Queues: create, open, close, list and delete them."""
 

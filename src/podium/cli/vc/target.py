@@ -28,12 +28,14 @@ class Target(NamedTuple):
 
         import msgspec
 
+        from podium.cli.asking import own_cluster
         from podium.errors import ApiError, UsageError
         from podium.kube.client import Client
         from podium.kube.http_client import HttpTransport
         from podium.kube.kubeconfig import resolve
 
-        connection = resolve(self.kubeconfig, self.context)
+        own = None if self.master else own_cluster(self.context)
+        connection = resolve(self.kubeconfig or own, self.context)
         if self.master:
             if "://" not in self.master:
                 raise UsageError(f"--master {self.master} is no URL: it begins with https:// or http://")

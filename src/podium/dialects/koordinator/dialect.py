@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
+
 from podium.core.model.facts import GangFacts
 from podium.core.model.model import Gang
 from podium.dialects.dialect import Dialect, Document, Gathering, GroupKind, Progress, Setting, State, Verdict
@@ -14,6 +16,7 @@ from podium.dialects.koordinator.options import OPTIONS, Defaults, read_options
 from podium.dialects.koordinator.pages import page
 from podium.dialects.koordinator.podgroup_controller import PodGroupController
 from podium.dialects.koordinator.profile import PROFILE
+from podium.dialects.koordinator.rewriting import rewrite_gang
 from podium.dialects.koordinator.types import DEFINITIONS, CommunityPodGroup, PodGroup
 from podium.dialects.koordinator.workloads import WORKLOADS
 from podium.dialects.kubernetes.policies import Priorities
@@ -40,7 +43,7 @@ def koordinator(setting: Setting) -> Dialect:
     def defaults() -> Defaults:
         return read_options(setting.options(SCHEDULER, OPTIONS))
 
-    kind = gathered(defaults)
+    kind = msgspec.structs.replace(gathered(defaults), rewrite=rewrite_gang)
 
     def read(group: PodGroup, priorities: Priorities) -> tuple[GangFacts, Refusal | None]:
         """A group without pods."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from podium.errors import UsageError
+from podium.errors import UsageError, why_unreadable
 
 Aliases = Mapping[str, tuple[str, ...]]
 
@@ -83,7 +83,7 @@ def read_table(path: Path, required: Iterable[str], known: Aliases | None = None
     try:
         text = path.read_bytes().decode("utf-8-sig")  # spreadsheets put a mark at the beginning
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be read: {why_unreadable(error)}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}, {no_text(error)}") from None
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
