@@ -19,7 +19,7 @@ from functools import partial
 from podium.core.cluster.recount import recount
 from podium.core.cycle import cycle
 from podium.core.model import quorum
-from podium.core.model.decisions import Refuse
+from podium.core.model.decisions import Refuse, by_gang
 from podium.core.model.model import Gang, State
 from podium.core.profiles.profile import Profile
 from podium.engine.backlog import Backlog
@@ -384,7 +384,8 @@ class Scheduler:
     def _turn_of(self, name: str, asked: Iterable[str], now: float) -> Iterator[int]:
         profile = self._profiles[name]
         self._plans += 1
-        for decisions in cycle(self._cluster, profile, now, name=name, asked=asked):
+        steps = cycle(self._cluster, profile, now, name=name, asked=asked)
+        for decisions in (part for step in steps for part in by_gang(step, self._cluster.tasks, _PORTION)):
             self._dispatcher.carry_out(decisions, profile, self._plans, now)
             self.counters.decided(decisions, self._cluster.gangs, now)
             self.decision_log.decided(decisions, self._cluster, profile=name, turn=self.counters.turns, now=now)

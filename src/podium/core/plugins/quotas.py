@@ -60,8 +60,8 @@ def tree_quotas(session: Session, tree: QueueTree) -> dict[str, Quota]:
     capability = dict(zip(tree.queues, capabilities_of(session, tree.queues.values()), strict=True))
     roots = [tree.queues[id] for id in tree.roots]
     # A root stands for the sum of what is below it; what it is guaranteed itself nobody competes for.
-    nothing = np.zeros((len(roots), len(session.total)))
-    found = _quotas(session, roots, nothing, nothing + [capability[root.id] for root in roots])
+    limits = capabilities_of(session, roots)
+    found = _quotas(session, roots, np.zeros_like(limits), limits)
     waiting = list(tree.roots)
     while waiting:
         parent = waiting.pop()
