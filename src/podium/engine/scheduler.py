@@ -82,6 +82,7 @@ class Scheduler:
         self._listed: set[Resource] = set()
         self._turns_left = turns
         self._turn: Iterator[int] | None = None
+        self._preparing = False  # for a turn, and not done with it
         self._inbox: deque[Callable[[], None]] = deque()
         self._plans = 0
         self._backoff = Backoff()
@@ -252,7 +253,7 @@ class Scheduler:
         return True
 
     def next_wake(self, now: float) -> float | None:
-        if self._inbox or self._turn is not None:
+        if self._inbox or self._turn is not None or (self._preparing and self._may_turn):
             return now
         times = [
             # Before everything has been listed there is nothing to say, whatever has been noted.
@@ -284,10 +285,15 @@ class Scheduler:
         self._world.cluster_events.gangs.update(self._periods.due(now))
         if not self._may_turn:
             return
-        self._world.settle()
+        # In portions: thousands of pods may hang on one object.
+        self._preparing = not self._world.settle(_PORTION)
+        if self._preparing:
+            return
         self._dispatcher.mark_expired()
         # Before the turn: what it finds to say of a pod must not be taken for the fault that is no more.
-        self._status_writer.bad_objects(self._profiles, now)
+        self._preparing = not self._status_writer.bad_objects(self._profiles, now)
+        if self._preparing:
+            return
         requeue = self._requeue
         requeue.cluster_events.add(self._world.take_cluster_events())
         look = Look.FLUSH if self._turns_left is not None else requeue.due(now, self._waiting)
