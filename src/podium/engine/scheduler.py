@@ -357,7 +357,7 @@ class Scheduler:
         self._give_up_partially_bound(now)
         yield from self._cluster.settling(_PORTION)
         self._requeue.ended(id for id in asked if id in active)
-        self._status_writer.turn_ended(now)
+        yield from self._status_writer.turn_ended(now)
 
     def _in_portions(self, chosen: set[str], active: Mapping[str, Gang], backlog: Backlog | None) -> list[str]:
         """The gangs that are asked.  Of profiles whose queues do not feel each other, the first of each queue."""

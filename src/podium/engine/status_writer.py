@@ -8,7 +8,7 @@ Writes wait in a queue with a budget (`write_queue`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Hashable, Iterable
+from collections.abc import Container, Hashable, Iterable, Iterator
 from itertools import islice
 from typing import Any, assert_never
 
@@ -197,12 +197,16 @@ class StatusWriter:
             reported.add(sentence)
             self._event(regarding(resource, obj), WARNING, refusal.code, sentence, now)
 
-    def turn_ended(self, now: float) -> None:
+    def turn_ended(self, now: float) -> Iterator[int]:
+        """What is left to say of a turn, some groups at a time: of how many each time."""
         acted_on, self._acted_on = self._acted_on, {}
-        for gang in (self._world.cluster.gangs.get(id) for id in acted_on):
+        for number, id in enumerate(acted_on, 1):
+            gang = self._world.cluster.gangs.get(id)
             if gang is not None:
                 self._report_group(gang, None, now, urgent=True)
                 self._report_held(gang, now)
+            if number % _PORTION == 0:
+                yield _PORTION
         self._turns += 1
         self._queue_status.turn_ended()
         self._queue_status.go_on(now)
@@ -378,9 +382,10 @@ class NullStatusWriter(StatusWriter):
     def bind_failed(self, task: Task, refusal: Refusal, now: float) -> None:
         return
 
-    def turn_ended(self, now: float) -> None:
+    def turn_ended(self, now: float) -> Iterator[int]:
         acted_on, self._acted_on = self._acted_on, {}
         self._write_decided(acted_on)
+        yield len(acted_on)
 
     def progress(self, now: float) -> None:
         gangs = self._world.cluster.gangs
