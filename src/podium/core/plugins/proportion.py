@@ -53,7 +53,7 @@ class Proportion(Plugin):
         self._capability = dict(zip(queues, capability, strict=True))
         self._limits = dict(zip(queues, limits, strict=True))
         guarantees = dict(zip(queues, guarantee, strict=True))
-        requests = _requests(self._ledger)
+        requests = _requests(self._ledger, list(queues))
         self._deserved: dict[str, Amounts] = {}
         self._weights: dict[str, tuple[int, int]] = {}  # of each queue, and of all that share with it
         for dialect, left in _by_dialect(session, self._ledger).items():
@@ -61,8 +61,16 @@ class Proportion(Plugin):
             self._deserved |= _fill(session, ids, left, self._limits, requests, guarantees)
             weights = sum(_weight(session, id) for id in _sharing(session, ids))
             self._weights |= {id: (_weight(session, id), weights) for id in ids}
-        self._bounds = {id: _bound(self._deserved[id], self._limits[id]) for id in queues}
+        self._bounds: dict[str, Amounts] = {}  # of those that somebody has asked for
         self._admissions = Admissions(session, self._ledger)
+
+    def _bound(self, id: str) -> Amounts:
+        """What a queue may hold of what it asks for; its number of pods is only bound by its own limit."""
+        found = self._bounds.get(id)
+        if found is None:
+            found = self._bounds[id] = self._deserved[id].copy()
+            found[PODS] = self._limits[id][PODS]
+        return found
 
     def on_allocate(self, placed: Placed) -> None:
         self._ledger.add(placed, 1)
@@ -99,7 +107,7 @@ class Proportion(Plugin):
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
         if not queue.open:
             return refuse(QUEUE_CLOSED, queue=queue.name)
-        allocated, bound, request = self._ledger.queues[queue.id], self._bounds[queue.id], task.cls.request
+        allocated, bound, request = self._ledger.queues[queue.id], self._bound(queue.id), task.cls.request
         column = over(request, allocated, bound)
         if column is None:
             return None
@@ -116,7 +124,7 @@ class Proportion(Plugin):
     def headroom(self, queue: Queue, cls: TaskClass, count: int) -> int:
         if not queue.open:
             return 0
-        return how_many(cls.request, self._ledger.queues[queue.id], self._bounds[queue.id], count)
+        return how_many(cls.request, self._ledger.queues[queue.id], self._bound(queue.id), count)
 
     def preemptive(self, queue: Queue, task: Task) -> bool:
         return self.allocatable(queue, task) is None
@@ -145,17 +153,10 @@ class Proportion(Plugin):
         self._admissions.admit(gang)
 
 
-def _bound(deserved: Amounts, limit: Amounts) -> Amounts:
-    """What a queue may hold of what it asks for; its number of pods is only bound by its own limit."""
-    bound = deserved.copy()
-    bound[PODS] = limit[PODS]
-    return bound
-
-
-def _requests(ledger: Ledger) -> dict[str, Amounts]:
+def _requests(ledger: Ledger, ids: Sequence[str]) -> dict[str, Amounts]:
     """What each queue holds and waits for."""
-    waiting = ledger.summed("waiting")
-    return {id: allocated + waiting[id] for id, allocated in ledger.queues.items()}
+    both = _rows(ledger.queues, ids, ledger.width) + _rows(ledger.summed("waiting"), ids, ledger.width)
+    return dict(zip(ids, both, strict=True))
 
 
 def _by_dialect(session: Session, ledger: Ledger) -> dict[str, Amounts]:
@@ -204,7 +205,7 @@ def _fill(
     """What each of some queues deserves.  One without gangs has no part in it, but its guarantee is kept."""
     ordered = sorted(ids)
     sharing = _sharing(session, ids)
-    weight = np.array([_weight(session, id) for id in ordered])
+    weight = np.array([_weight(session, id) for id in ordered], dtype=np.float64)
     limit, request, guarantee = (_rows(part, ordered, len(total)) for part in (limits, requests, guarantees))
     deserved = np.zeros((len(ordered), len(total)))
     unmet = np.array([id in sharing for id in ordered], dtype=bool)
