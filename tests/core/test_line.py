@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 import pytest
 
 from podium.core.actions.gang_queue import GangQueue
 from podium.core.framework.framework import Framework
 from podium.core.framework.plugin import Placed, Plugin
+from podium.core.framework.session import Session
 from podium.core.model.decisions import Decision
 from podium.core.model.model import Gang, Phase, Queue
 from podium.core.plugins import BUILT_IN
@@ -19,6 +21,12 @@ from tests.core.world import GIB, World, profile
 
 def fair(plugin: str, actions: str = "enqueue, allocate, reclaim, gangreclaim") -> Profile:
     return profile(["gang"], [plugin, "predicates"], actions=actions)
+
+
+def line_of(session: Session, gangs: Iterable[Gang], *, by_namespace: bool = False) -> GangQueue:
+    line = GangQueue(session, by_namespace=by_namespace)
+    assert all(pause is None for pause in line.filling(gangs))
+    return line
 
 
 def crowd(seed: int) -> World:
@@ -76,7 +84,7 @@ def test_the_next_queue_is_the_first_of_all_in_line(plugin: str, by_namespace: b
         for gang in gangs:
             gang.namespace = dice.choice(["one", "two"])
         assert session.queue_key is not None
-        line, waiting = GangQueue(session, gangs, by_namespace=by_namespace), list(gangs)
+        line, waiting = line_of(session, gangs, by_namespace=by_namespace), list(gangs)
         placed: list[Placed] = []
         while (queue := line.next_queue()) is not None:
             turn = [each for each in waiting if not by_namespace or each.namespace == min(_homes(waiting))]
@@ -153,6 +161,6 @@ def test_a_key_of_another_order_is_none(monkeypatch: pytest.MonkeyPatch) -> None
         world.task(f"in-{id}", queue=id)
     session = world.session(fair("backwards"))
     assert session.queue_key is None
-    queue = GangQueue(session, session.gangs).next_queue()
+    queue = line_of(session, session.gangs).next_queue()
     assert queue is not None
     assert queue.id == "c"

@@ -47,7 +47,7 @@ def test_silence_says_nothing_and_keeps_nothing() -> None:
     found.bad_objects((), NOW)
     assert list(world.take_faults()) == []
     found.decided([Refuse("ns/g", refuse(NO_NODES))], NOW)
-    found.turn_ended(NOW)
+    assert sum(found.turn_ended(NOW)) == 0
     found.progress(NOW)
     assert found.take(NOW) == []
     assert found.next_wake(NOW) is None

@@ -45,7 +45,8 @@ def cycle(
         for _ in session.steps(action):
             yield session.take_decisions()
     # 3. Tasks that are held back for their queue's quota are let through, as far as it has room.
-    lift_gates(session)
+    for _ in lift_gates(session):
+        yield session.take_decisions()
     # 4. What waits for others to leave gives its room back but keeps its nomination.
     session.close()
     yield session.take_decisions()

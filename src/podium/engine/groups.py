@@ -61,9 +61,10 @@ class Groups:
         found = (page(path, self.cluster.gangs) for page in self._pages)
         return next((each for each in found if each is not None), None)
 
-    def take_faults(self) -> list[Fault]:
-        """What was found wrong with objects other than pods since the last time."""
-        faults, self._faults = self._faults, []
+    def take_faults(self, most: int | None = None) -> list[Fault]:
+        """What was found wrong with objects other than pods since the last time, or the first of it."""
+        faults = self._faults[:most]
+        del self._faults[:most]
         return faults
 
     def blame(self, resource: Resource, obj: Object, refusal: Refusal) -> None:

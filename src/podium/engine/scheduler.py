@@ -21,7 +21,7 @@ from podium.core.cluster.recount import recount
 from podium.core.cycle import cycle
 from podium.core.framework.action import Action
 from podium.core.model import quorum
-from podium.core.model.decisions import Refuse
+from podium.core.model.decisions import Refuse, by_gang
 from podium.core.model.model import Gang, State
 from podium.core.profiles.profile import Profile
 from podium.engine.backlog import Backlog
@@ -85,6 +85,7 @@ class Scheduler:
         self._listed: set[Resource] = set()
         self._turns_left = turns
         self._turn: Iterator[int] | None = None
+        self._preparing = False  # for a turn, and not done with it
         self._inbox: deque[Callable[[], None]] = deque()
         self._plans = 0
         self._backoff = Backoff()
@@ -255,7 +256,7 @@ class Scheduler:
         return True
 
     def next_wake(self, now: float) -> float | None:
-        if self._inbox or self._turn is not None:
+        if self._inbox or self._turn is not None or (self._preparing and self._may_turn):
             return now
         times = [
             # Before everything has been listed there is nothing to say, whatever has been noted.
@@ -287,10 +288,15 @@ class Scheduler:
         self._world.cluster_events.gangs.update(self._periods.due(now))
         if not self._may_turn:
             return
-        self._world.settle()
+        # In portions: thousands of pods may hang on one object.
+        self._preparing = not self._world.settle(_PORTION)
+        if self._preparing:
+            return
         self._dispatcher.mark_expired()
         # Before the turn: what it finds to say of a pod must not be taken for the fault that is no more.
-        self._status_writer.bad_objects(self._profiles, now)
+        self._preparing = not self._status_writer.bad_objects(self._profiles, now)
+        if self._preparing:
+            return
         requeue = self._requeue
         requeue.cluster_events.add(self._world.take_cluster_events())
         look = Look.FLUSH if self._turns_left is not None else requeue.due(now, self._waiting)
@@ -357,7 +363,7 @@ class Scheduler:
         self._give_up_partially_bound(now)
         yield from self._cluster.settling(_PORTION)
         self._requeue.ended(id for id in asked if id in active)
-        self._status_writer.turn_ended(now)
+        yield from self._status_writer.turn_ended(now)
 
     def _in_portions(self, chosen: set[str], active: Mapping[str, Gang], backlog: Backlog | None) -> list[str]:
         """The gangs that are asked.  Of profiles whose queues do not feel each other, the first of each queue."""
@@ -392,7 +398,8 @@ class Scheduler:
     ) -> Iterator[int]:
         profile = self._profiles[name]
         self._plans += 1
-        for decisions in cycle(self._cluster, profile, now, name=name, asked=asked, actions=actions):
+        steps = cycle(self._cluster, profile, now, name=name, asked=asked, actions=actions)
+        for decisions in (part for step in steps for part in by_gang(step, self._cluster.tasks, _PORTION)):
             self._dispatcher.carry_out(decisions, profile, self._plans, now)
             self.counters.decided(decisions, self._cluster.gangs, now)
             self.decision_log.decided(decisions, self._cluster, profile=name, turn=self.counters.turns, now=now)

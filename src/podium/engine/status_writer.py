@@ -8,7 +8,8 @@ Writes wait in a queue with a budget (`write_queue`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Hashable, Iterable
+from collections.abc import Container, Hashable, Iterable, Iterator
+from itertools import islice
 from typing import Any, assert_never
 
 import msgspec
@@ -33,10 +34,10 @@ from podium.core.model.decisions import (
 )
 from podium.core.model.model import Gang, Phase, QuotaGate, State, Task
 from podium.dialects.dialect import Verdict
-from podium.dialects.queue_report import QueueReport
 from podium.engine import effects
 from podium.engine.clashes import ANOTHER_SCHEDULER, Clash
 from podium.engine.outcomes import is_doubtful, wanted_pause
+from podium.engine.queue_status import QueueStatus
 from podium.engine.recovery import would_come_again
 from podium.engine.world import World
 from podium.engine.write_queue import WriteQueue
@@ -50,9 +51,9 @@ from podium.reasons import GROUP_AWAITED, HELD, TIMED_OUT, Refusal, refuse
 log = logging.getLogger(__name__)
 
 REPEAT_SECONDS = 60.0
-QUEUE_SECONDS = 1.0  # between two counts of what queues hold
 AWAITED_SECONDS = 5.0  # how long the controllers may take for the group of a new pod before that is a condition
 GROUP_SECONDS = 1.0  # between two reports on how far the pods of groups have come
+_PORTION = 100  # pods, groups or other objects that are reported on before others get their turn
 PODS_WITH_EVENTS = 5  # of a group; all of its pods have a condition
 MOST_WAITING = 100  # writes waiting beyond which a bind gets no event
 
@@ -86,8 +87,8 @@ class StatusWriter:
         self._groups_reported: dict[str, _LastStatus] = {}
         self._objects_reported: dict[str, set[str]] = {}  # by object: the sentences of its events
         self._turns = 0
-        self._counted = 0.0
-        self._uncounted = False  # whether queues may hold something else than when they were last counted
+        self._queue_status = QueueStatus(world, self._writes)
+        self._moved: dict[str, None] = {}  # groups that are being reported on
         self._followed = 0.0
         self._awaiting: dict[str, float] = {}  # new pods without their group, and when that is a condition
         self._acted_on: dict[str, None] = {}  # gangs whose controllers wait for what this turn decides
@@ -101,6 +102,7 @@ class StatusWriter:
         concerned: dict[str, None] = {}
         phases: set[str] = set()
         acted_on: set[str] = set()  # gangs whose controllers wait for what was decided
+        faults: list[QueueFault] = []
         cluster = self._world.cluster
         for decision in decisions:
             match decision:
@@ -128,13 +130,14 @@ class StatusWriter:
                     concerned[decision.gang] = None
                     acted_on.add(decision.gang)
                 case QueueFault():
-                    self._report_queue(decision, now)
+                    faults.append(decision)
                 case Failure():
                     self._log(decision, now)
                 case LookAgain() | Ungate() | Journal():
                     pass  # nobody has to read it
                 case _:
                     assert_never(decision)
+        self._report_queues(faults, now)
         for id in concerned:
             gang = cluster.gangs.get(id)
             if gang is None:
@@ -182,9 +185,12 @@ class StatusWriter:
         for number, task in enumerate(held):
             self._report_pod(task, self._held(task), now, event=number < PODS_WITH_EVENTS, more=more)
 
-    def bad_objects(self, profiles: Container[str], now: float) -> None:
-        """What is wrong with objects themselves: conditions of the profiles' pods, events on others."""
-        for task, profile, refusal in self._world.take_changed_refusals():
+    def bad_objects(self, profiles: Container[str], now: float) -> bool:
+        """What is wrong with objects themselves: conditions of the profiles' pods, events on others.
+
+        Some at a time: whether that was all.
+        """
+        for task, profile, refusal in self._world.take_changed_refusals(_PORTION):
             if profile not in profiles:
                 continue
             self._awaiting.pop(task.id, None)
@@ -199,8 +205,9 @@ class StatusWriter:
             waits, why = self._world.cluster.tasks.get(first[0]), self._world.refused.get(first[0])
             if waits is not None and why is not None:
                 self._report_pod(waits, why, now, event=True)
-        for fault in self._world.take_faults():
+        for fault in self._world.take_faults(_PORTION):
             self._report_object(fault.resource, fault.obj, fault.refusal, now)
+        return not self._world.reports_waiting
 
     def _report_object(self, resource: Resource, obj: Object, refusal: Refusal, now: float) -> None:
         """Once for each sentence: an object may be written often, and a bad one every time."""
@@ -213,30 +220,41 @@ class StatusWriter:
             reported.add(sentence)
             self._event(about, WARNING, refusal.code, sentence, now)
 
-    def turn_ended(self, now: float) -> None:
+    def turn_ended(self, now: float) -> Iterator[int]:
+        """What is left to say of a turn, some groups at a time: of how many each time."""
         acted_on, self._acted_on = self._acted_on, {}
-        for gang in (self._world.cluster.gangs.get(id) for id in acted_on):
+        for number, id in enumerate(acted_on, 1):
+            gang = self._world.cluster.gangs.get(id)
             if gang is not None:
                 self._report_group(gang, None, now, urgent=True)
                 self._report_held(gang, now)
+            if number % _PORTION == 0:
+                yield _PORTION
         self._turns += 1
-        self._uncounted = True
-        self.count_queues(now)
+        self._queue_status.turn_ended()
+        self._queue_status.go_on(now)
 
     def progress(self, now: float) -> None:
-        """Now and then: how far the pods of groups have come.  Turns write those that wait for a place."""
-        if not self._world.moved or now < self._followed + GROUP_SECONDS:
-            return
-        self._followed = now
-        for id in self._world.take_moved():
+        """Now and then: how far the pods of groups have come, some groups at a time.
+
+        Turns write those that wait for a place.
+        """
+        if not self._moved and self._world.moved and now >= self._followed + GROUP_SECONDS:
+            self._followed, self._moved = now, self._world.take_moved()
+        for id in list(islice(self._moved, _PORTION)):
+            del self._moved[id]
             gang = self._world.cluster.gangs.get(id)
             if gang is not None and not (gang.counts[State.PENDING] and not quorum.started(gang)):
                 self._report_group(gang, None, now)
 
-    def _report_queue(self, fault: QueueFault, now: float) -> None:
-        for resource, kind in self._world.queues.items():
+    def _report_queues(self, faults: list[QueueFault], now: float) -> None:
+        """Every queue may have a fault: the objects are gone through once for all."""
+        by_queue: dict[str, list[QueueFault]] = {}
+        for fault in faults:
+            by_queue.setdefault(fault.queue, []).append(fault)
+        for resource, kind in self._world.queues.items() if faults else ():
             for obj in self._world.cache.all(resource):
-                if kind.id(obj.name) == fault.queue:
+                for fault in by_queue.get(kind.id(obj.name), ()):
                     self._report_object(resource, obj, fault.refusal, now)
 
     def bound(self, task: Task, now: float) -> None:
@@ -279,10 +297,13 @@ class StatusWriter:
 
     def next_wake(self, now: float) -> float | None:
         times = [next(iter(self._awaiting.values()))] if self._awaiting else []
+        if self._moved:
+            return now
         if self._world.moved:
             times.append(self._followed + GROUP_SECONDS)
-        if self._uncounted:
-            times.append(self._counted + QUEUE_SECONDS)
+        counted = self._queue_status.next_wake(now)
+        if counted is not None:
+            times.append(counted)
         writes = self._writes.next_wake(now)
         if writes is not None:
             times.append(writes)
@@ -346,19 +367,7 @@ class StatusWriter:
 
     def count_queues(self, now: float) -> None:
         """Between turns, now and then: what queues hold."""
-        if not self._uncounted or now < self._counted + QUEUE_SECONDS:
-            return
-        self._counted, self._uncounted = now, False
-        shown = [
-            (kind, kind.id(obj.name), obj)
-            for resource, kind in self._world.queues.items()
-            for obj in self._world.cache.all(resource)
-        ]
-        reports = self._world.reports.of([id for _, id, _ in shown], now)
-        for kind, id, obj in shown:
-            patch = kind.patch(obj, reports.get(id, QueueReport()))
-            if patch is not None:
-                self._writes.put(patch)
+        self._queue_status.go_on(now)
 
     def _event(self, about: Regarding, type: str, reason: str, message: str, now: float) -> None:
         change = self._recorder.record(about, type, reason, message, now)
@@ -387,9 +396,10 @@ class NullStatusWriter(StatusWriter):
                 if patch is not None:
                     self._writes.put(patch, urgent=True)
 
-    def bad_objects(self, profiles: Container[str], now: float) -> None:
-        self._world.take_changed_refusals()
-        self._world.take_faults()
+    def bad_objects(self, profiles: Container[str], now: float) -> bool:
+        self._world.take_changed_refusals(_PORTION)
+        self._world.take_faults(_PORTION)
+        return not self._world.reports_waiting
 
     def bound(self, task: Task, now: float) -> None:
         return
@@ -397,9 +407,10 @@ class NullStatusWriter(StatusWriter):
     def bind_failed(self, task: Task, refusal: Refusal, now: float) -> None:
         return
 
-    def turn_ended(self, now: float) -> None:
+    def turn_ended(self, now: float) -> Iterator[int]:
         acted_on, self._acted_on = self._acted_on, {}
         self._write_decided(acted_on)
+        yield len(acted_on)
 
     def progress(self, now: float) -> None:
         gangs = self._world.cluster.gangs

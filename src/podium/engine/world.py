@@ -10,7 +10,8 @@ a bind has been sent for, nor make one stay that is being evicted.  The answer t
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -266,14 +267,21 @@ class World(Groups):
         else:
             self.refused[task] = refusal
 
-    def take_changed_refusals(self) -> Iterator[tuple[Task, str, Refusal | None]]:
-        """Pods whose own fault is news, or is no longer, each with the profile that they ask for."""
-        retold, self._changed_refusals = self._changed_refusals, {}
-        for id in retold:
+    def take_changed_refusals(self, most: int) -> list[tuple[Task, str, Refusal | None]]:
+        """The first pods whose own fault is news, or is no longer, each with the profile that they ask for."""
+        found = []
+        for id in list(islice(self._changed_refusals, most)):
+            del self._changed_refusals[id]
             task = self.cluster.tasks.get(id)
             pod = self.cache.find(r.PODS, Pod, (task.namespace, task.name)) if task is not None else None
             if task is not None and pod is not None:
-                yield task, pod.spec.scheduler_name, self.refused.get(id)
+                found.append((task, pod.spec.scheduler_name, self.refused.get(id)))
+        return found
+
+    @property
+    def reports_waiting(self) -> bool:
+        """Whether there is still something to say of pods and objects that are bad themselves."""
+        return bool(self._changed_refusals or self._faults)
 
     def _compare(self, before: Standing | None, after: Standing | None) -> None:
         """What a task's change means to others, and to its gang."""
@@ -355,24 +363,28 @@ class World(Groups):
 
     # --- pods that are read with other objects -------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Before a turn: reads pods again whose surroundings have changed, each once, and weighs namespaces."""
-        stale, self._stale = self._stale, {}
+    def settle(self, most: int | None = None) -> bool:
+        """Before a turn: reads pods again whose surroundings have changed, each once, and weighs namespaces.
+
+        At the most so many pods: whether that was all.
+        """
         moved = self._claiming.take_moved()
         if moved is not None:
             self.reader.volumes.volumes_changed()
-            stale |= dict.fromkeys(moved.values())
+            self._stale |= dict.fromkeys(moved.values())
             self.cluster_events.gangs.update(self._slots.volumes_changed(self._group_facts))
         if self._quotas_moved:
             self._quotas_moved = False
             self.cluster.namespace_weights = namespace_weights(self.cluster.quotas.values(), self._weight_names)
-        for key in stale:
+        for key in list(islice(self._stale, most)):
+            del self._stale[key]
             pod = self.cache.find(r.PODS, Pod, key)
             if pod is not None:
                 self._read_pod(pod)
         if not self._remembered:
             self._remembered = True
             self._remember()
+        return not self._stale
 
     def _storage_changed(self, obj: Object) -> None:
         self._stale |= dict.fromkeys(self._claiming.changed(obj))

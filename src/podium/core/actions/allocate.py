@@ -30,6 +30,7 @@ from podium.core.actions.common import KEEP_ANSWERS
 from podium.core.actions.fill_slots import fill_slots
 from podium.core.actions.gang_queue import GangQueue
 from podium.core.actions.holding import Attempt
+from podium.core.actions.portions import chosen
 from podium.core.actions.unschedulable_cache import UnschedulableCache
 from podium.core.framework.action import Action
 from podium.core.framework.diagnosis import diagnose, gang_refusal, overuse, queue_refusal
@@ -59,8 +60,13 @@ class Allocate(Action):
 
     def run(self, session: Session) -> Iterator[None]:
         session.keep_answers = session.arguments(self.name).flag(KEEP_ANSWERS.name)
-        admitted = {gang.id: gang for gang in self._admitted(session)}
-        gang_queue = GangQueue(session, admitted.values(), by_namespace=session.asks("namespace_order"))
+        for gang in session.own if session.holders else ():
+            if gang.fault is None and holding.overdue(session, gang):
+                session.attempt(gang, partial(holding.time_out, session, gang), None)
+        candidates = yield from chosen(session.own, partial(self._admits, session))
+        admitted = {gang.id: gang for gang in candidates}
+        gang_queue = GangQueue(session, by_namespace=session.asks("namespace_order"))
+        yield from gang_queue.filling(candidates)
         waiting: dict[str, deque[Task]] = {}
         unschedulable = UnschedulableCache(session)
         tried: set[str] = set()  # with another one that it starts with
@@ -107,26 +113,22 @@ class Allocate(Action):
                     session.refuse(later, refuse(QUEUE_BLOCKED, queue=queue.name, gang=gang.name))
             yield
 
-    def _admitted(self, session: Session) -> Iterator[Gang]:
-        for gang in session.own if session.holders else ():
-            if gang.fault is None and holding.overdue(session, gang):
-                session.attempt(gang, partial(holding.time_out, session, gang), None)
-        for gang in session.own:
-            if gang.phase is Phase.PENDING:
-                if session.admits:
-                    continue
-                gang.enter(Phase.INQUEUE)
-                session.decisions.append(GangPhase(gang.id, Phase.INQUEUE))
-            refusal = session.invalid(gang)
-            if refusal is not None:
-                session.refuse(gang, refusal)
-            if gang.counts[State.RESERVED]:
-                session.attempt(gang, partial(holding.check, session, gang, refusal), None)
-                session.attempt(gang, partial(fill_slots, session, gang), None)
-            if refusal is not None:
-                continue
-            if next(_placeable(gang), None) is not None or next(_claimable(gang), None) is not None:
-                yield gang
+    def _admits(self, session: Session, gang: Gang) -> bool:
+        """Whether a gang is in and has something to place; those that cannot be placed learn why."""
+        if gang.phase is Phase.PENDING:
+            if session.admits:
+                return False
+            gang.enter(Phase.INQUEUE)
+            session.decisions.append(GangPhase(gang.id, Phase.INQUEUE))
+        refusal = session.invalid(gang)
+        if refusal is not None:
+            session.refuse(gang, refusal)
+        if gang.counts[State.RESERVED]:
+            session.attempt(gang, partial(holding.check, session, gang, refusal), None)
+            session.attempt(gang, partial(fill_slots, session, gang), None)
+        if refusal is not None:
+            return False
+        return next(_placeable(gang), None) is not None or next(_claimable(gang), None) is not None
 
     def _allocate(
         self,

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from podium.core.actions.common import KEEP_ANSWERS
+from podium.core.actions.portions import chosen, in_order
 from podium.core.framework.action import Action
 from podium.core.framework.diagnosis import diagnose
 from podium.core.framework.session import Session
-from podium.core.model.model import Gang, Phase, State
+from podium.core.model.model import Gang, Phase, State, Task
 
 
 class Backfill(Action):
@@ -21,18 +22,16 @@ class Backfill(Action):
 
     def run(self, session: Session) -> Iterator[None]:
         session.keep_answers = session.arguments(self.name).flag(KEEP_ANSWERS.name)
-        for gang in sorted(session.own, key=session.job_key):
-            if gang.phase is not Phase.PENDING:
-                session.attempt(gang, partial(self._place, session, gang), None)
-                yield
+        found = yield from chosen(
+            session.own, lambda gang: gang.phase is not Phase.PENDING and any(_waiting(gang))
+        )
+        for gang in (yield from in_order(session, found)):
+            session.attempt(gang, partial(self._place, session, gang), None)
+            yield
 
     def _place(self, session: Session, gang: Gang) -> None:
-        waiting = [
-            task
-            for task in gang.tasks.values()
-            if task.state is State.PENDING and task.best_effort and not task.gated
-        ]
-        if not waiting or session.invalid(gang) is not None or not session.ready(gang):
+        waiting = list(_waiting(gang))
+        if session.invalid(gang) is not None or not session.ready(gang):
             return  # the rest of a gang that cannot start yet waits with it
         queue = session.queues[gang.queue]
         for task in session.sorted_tasks(waiting):
@@ -47,3 +46,13 @@ class Backfill(Action):
             statement = session.statement()
             statement.place([task], rows)
             statement.commit()
+
+
+def _has_waiting(gang: Gang) -> bool:
+    return gang.phase is not Phase.PENDING and any(_waiting(gang))
+
+
+def _waiting(gang: Gang) -> Iterator[Task]:
+    for task in gang.tasks.values() if gang.counts[State.PENDING] else ():
+        if task.state is State.PENDING and task.best_effort and not task.gated:
+            yield task

@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.core.actions.portions import chosen, in_order
 from podium.core.cluster.ownership import Loan, Mask
 from podium.core.framework.action import Action
 from podium.core.framework.session import Session
@@ -37,25 +38,24 @@ class Borrow(Action):
 
     def run(self, session: Session) -> Iterator[None]:
         lending = _Lending(session)
-        for gang in sorted(_waiting(session), key=session.job_key):
+        waiting = yield from chosen(session.own, partial(_may_borrow, session))
+        for gang in (yield from in_order(session, waiting)):
             session.attempt(gang, partial(_borrow, session, gang, lending), None)
             session.borrowing.pop(gang.id, None)
             yield
 
 
-def _waiting(session: Session) -> Iterator[Gang]:
-    """Gangs that may borrow and were promised nothing at home.  Those tied to others start with them, at home."""
-    for gang in session.own:
-        if (
-            gang.counts[State.PENDING]
-            and not gang.waiting
-            and not gang.together
-            and gang.mode is Mode.STRICT
-            and gang.phase is not Phase.PENDING
-            and session.queues[gang.queue].borrows
-            and session.invalid(gang) is None
-        ):
-            yield gang
+def _may_borrow(session: Session, gang: Gang) -> bool:
+    """Whether a gang was promised nothing at home.  Those tied to others start with them, at home."""
+    return bool(
+        gang.counts[State.PENDING]
+        and not gang.waiting
+        and not gang.together
+        and gang.mode is Mode.STRICT
+        and gang.phase is not Phase.PENDING
+        and session.queues[gang.queue].borrows
+        and session.invalid(gang) is None
+    )
 
 
 def _borrow(session: Session, gang: Gang, lending: _Lending) -> None:

@@ -70,6 +70,9 @@ ARGUMENTS = (
 )
 
 
+_PORTION = 20  # units that are looked at before others get their turn: there may be thousands
+
+
 class Elastic(Action):
     """Plans sizes."""
 
@@ -95,10 +98,11 @@ class Elastic(Action):
 def _plan(session: Session, gangs: list[Gang], options: _Options, *, whole: bool) -> Generator[None, None, None]:
     """One plan for all units, or only for those that wait."""
     gpu = session.cluster.dimensions.find(options.gpu)
-    for gang in gangs:
-        count_service(gang, session.now, options.half_life)
     units = []
-    for gang in gangs:
+    for number, gang in enumerate(gangs):
+        if number % _PORTION == 0:
+            yield
+        count_service(gang, session.now, options.half_life)
         unit = unit_of(gang, gpu)
         refusal = options.unfit(unit)
         if refusal is None and gang.fault is not None:
@@ -111,13 +115,17 @@ def _plan(session: Session, gangs: list[Gang], options: _Options, *, whole: bool
     room = SessionRoom(session, limits, gpu)
     policy = options.policy(session, gpu)
     yield from policy.plan(units, room, Others(session), session.now, whole=whole)
-    for unit in units:
+    for number, unit in enumerate(units):
+        if number % _PORTION == 0:
+            yield
         _decide(session, room, unit)
     room.close()
-    for unit in units:
+    for number, unit in enumerate(units):
+        if number % _PORTION == 0:
+            yield
         if unit.waiting and unit.name in room.refusals:
             session.refuse(unit.obj, room.refusals[unit.name])
-    _report(session, units, policy)
+        _report(session, unit, policy)
     session.planned(options.period, units[0].obj if units else gangs[0], whole=whole)
 
 
@@ -133,17 +141,16 @@ def _decide(session: Session, room: SessionRoom, unit: Unit) -> None:
     room.kept.resize(gang, unit.planned, scaled=None if started else session.now)
 
 
-def _report(session: Session, units: list[Unit], policy: Policy) -> None:
-    """What units have got is written now and then: after a restart it is counted on from there."""
-    for unit in units:
-        size: Size = unit.obj.size
-        score = policy.score(unit)
-        decided = unit.planned != unit.expected
-        due = unit.running and session.now - size.reported >= REPORT_SECONDS
-        if decided or due:
-            unit.obj.resize(msgspec.structs.replace(size, score=score, reported=session.now))
-        if due and not decided:
-            session.decisions.append(Resize(unit.obj.id, size.wanted))
+def _report(session: Session, unit: Unit, policy: Policy) -> None:
+    """What a unit has got is written now and then: after a restart it is counted on from there."""
+    size: Size = unit.obj.size
+    score = policy.score(unit)
+    decided = unit.planned != unit.expected
+    due = unit.running and session.now - size.reported >= REPORT_SECONDS
+    if decided or due:
+        unit.obj.resize(msgspec.structs.replace(size, score=score, reported=session.now))
+    if due and not decided:
+        session.decisions.append(Resize(unit.obj.id, size.wanted))
 
 
 def count_service(gang: Gang, now: float, half_life: float | None = None) -> None:

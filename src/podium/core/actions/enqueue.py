@@ -35,7 +35,8 @@ class Enqueue(Action):
     )
 
     def run(self, session: Session) -> Iterator[None]:
-        gang_queue = GangQueue(session, (gang for gang in session.own if gang.phase is Phase.PENDING))
+        gang_queue = GangQueue(session)
+        yield from gang_queue.filling(gang for gang in session.own if gang.phase is Phase.PENDING)
         while (queue := gang_queue.next_queue()) is not None:
             gang = gang_queue.pop(queue)
             admitted = session.attempt(gang, partial(self._admit, session, gang), False)

@@ -9,10 +9,11 @@ from functools import partial
 from podium.core.actions.bundles import displace
 from podium.core.actions.common import MAX_DOMAINS, MIN_RUNTIME, WHOLE_BUNDLES
 from podium.core.actions.gang_queue import GangQueue
+from podium.core.actions.portions import chosen, in_order, is_starving
 from podium.core.actions.victims import Eligible
 from podium.core.framework.action import Action
 from podium.core.framework.session import Session
-from podium.core.model.model import HOLDING, Gang, Phase, Queue, Task
+from podium.core.model.model import HOLDING, Gang, Queue, Task
 
 
 class GangPreempt(Action):
@@ -23,7 +24,8 @@ class GangPreempt(Action):
 
     def run(self, session: Session) -> Iterator[None]:
         least = _least_priorities(session)
-        for gang in sorted(_starving(session), key=session.job_key):
+        starving = yield from chosen(session.own, partial(is_starving, session))
+        for gang in (yield from in_order(session, starving)):
             if gang.priority > least.get(gang.queue, math.inf):
                 session.attempt(gang, partial(self._preempt, session, gang), None)
             yield
@@ -47,7 +49,8 @@ class GangReclaim(Action):
     ARGUMENTS = (WHOLE_BUNDLES, MAX_DOMAINS, MIN_RUNTIME)
 
     def run(self, session: Session) -> Iterator[None]:
-        gang_queue = GangQueue(session, _starving(session))
+        gang_queue = GangQueue(session)
+        yield from gang_queue.filling((yield from chosen(session.own, partial(is_starving, session))))
         while (queue := gang_queue.next_queue()) is not None:
             if session.overused(queue):
                 gang_queue.drop_queue(queue)
@@ -70,12 +73,6 @@ class GangReclaim(Action):
             f"reclaimed by queue {queue.name}",
             allowed=lambda task: session.preemptive(queue, task),
         )
-
-
-def _starving(session: Session) -> Iterator[Gang]:
-    for gang in session.own:
-        if gang.phase is not Phase.PENDING and session.invalid(gang) is None and session.starving(gang):
-            yield gang
 
 
 def _least_priorities(session: Session) -> dict[str, int]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from podium.core.actions.portions import PORTION
 from podium.core.framework.session import Session
 from podium.core.model.model import Gang, Queue
 
@@ -19,7 +20,7 @@ class GangQueue:
     queues are compared anew each time.
     """
 
-    def __init__(self, session: Session, gangs: Iterable[Gang], *, by_namespace: bool = False) -> None:
+    def __init__(self, session: Session, *, by_namespace: bool = False) -> None:
         self._session = session
         self._key = session.job_key
         self._queue_key = session.queue_key
@@ -27,21 +28,31 @@ class GangQueue:
         self._turn = ""  # the namespace whose turn it is; without an order of namespaces there is one for all
         self._heaps: dict[str, dict[str, list[Any]]] = {}
         self._waiting: Counter[str] = Counter()  # gangs by namespace
-        for gang in gangs:
-            self._heap(gang).append(self._entry(gang))
-            self._waiting[self._home(gang)] += 1
-        for queues in self._heaps.values():
-            for heap in queues.values():
-                heapq.heapify(heap)
         # By namespace keys with their queues.  An entry holds as long as its key is the queue's own and the queue
         # has gangs; others are left behind, and dropped when they come up.
         self._orders: dict[str, list[Any]] = {}
         self._keys: dict[str, Any] = {}
-        self._read = len(session.moves)
+        self._read = 0
+
+    def filling(self, gangs: Iterable[Gang]) -> Iterator[None]:
+        """Takes the gangs in, some at a time: each needs its key, which plugins make."""
+        for number, gang in enumerate(gangs, 1):
+            self._heap(gang).append(self._entry(gang))
+            self._waiting[self._home(gang)] += 1
+            if number % PORTION == 0:
+                yield
+        for queues in self._heaps.values():
+            for heap in queues.values():
+                heapq.heapify(heap)
+        self._read = len(self._session.moves)
         if self._queue_key is not None:
             for namespace, queues in self._heaps.items():
-                self._orders[namespace] = [(self._key_of(id), id) for id in queues]
-                heapq.heapify(self._orders[namespace])
+                order = self._orders[namespace] = []
+                for number, id in enumerate(queues, 1):
+                    order.append((self._key_of(id), id))
+                    if number % PORTION == 0:
+                        yield
+                heapq.heapify(order)
 
     def _entry(self, gang: Gang) -> tuple[Any, str, Gang]:
         return self._key(gang), gang.id, gang

@@ -7,12 +7,13 @@ from functools import partial
 
 from podium.core.actions.common import KEEP_ANSWERS, MIN_RUNTIME
 from podium.core.actions.dry_run import Search, make_room_by_dry_run
+from podium.core.actions.portions import chosen, in_order, is_starving
 from podium.core.actions.victims import FailedAttempts, VictimIndex, make_room
 from podium.core.framework.action import Action
 from podium.core.framework.arguments import Argument
 from podium.core.framework.session import Session
 from podium.core.framework.statement import Statement
-from podium.core.model.model import Gang, Phase, State, Task
+from podium.core.model.model import Gang, State, Task
 
 
 class Preempt(Action):
@@ -39,12 +40,7 @@ class Preempt(Action):
     def run(self, session: Session) -> Iterator[None]:
         self._arguments = session.arguments(self.name)
         session.keep_answers = self._arguments.flag(KEEP_ANSWERS.name)
-        starving = [
-            gang
-            for gang in session.own
-            if gang.phase is not Phase.PENDING and session.invalid(gang) is None and session.starving(gang)
-        ]
-        starving.sort(key=session.job_key)
+        starving = yield from in_order(session, (yield from chosen(session.own, partial(is_starving, session))))
         for gang in starving:
             session.attempt(gang, partial(self._between_gangs, session, gang), None)
             yield

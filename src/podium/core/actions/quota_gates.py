@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 
 from podium.core.actions.gang_queue import GangQueue
+from podium.core.actions.portions import chosen
 from podium.core.framework.session import Session
 from podium.core.framework.shares import Amounts, capability_of, over_limit
 from podium.core.model import quorum
@@ -26,16 +27,18 @@ from podium.queue_reasons import QUEUE_CLOSED
 from podium.reasons import Refusal, refuse
 
 
-def lift_gates(session: Session) -> None:
-    """Lets tasks through that their queues may take, at the end of a turn."""
+def lift_gates(session: Session) -> Iterator[None]:
+    """Lets tasks through that their queues may take, at the end of a turn; some gangs at a time."""
     if not session.cluster.quota_gated:
         return
-    closed = [gang for gang in session.own if gang.phase is not Phase.PENDING and any(_closed(gang))]
+    closed = yield from chosen(session.own, lambda gang: gang.phase is not Phase.PENDING and any(_closed(gang)))
     limits = _Limits(session)
-    gang_queue = GangQueue(session, closed)
+    gang_queue = GangQueue(session)
+    yield from gang_queue.filling(closed)
     while (queue := gang_queue.next_queue()) is not None:
         gang = gang_queue.pop(queue)
         session.attempt(gang, partial(_let_through, session, limits, queue, gang), None)
+        yield
 
 
 def _let_through(session: Session, limits: _Limits, queue: Queue, gang: Gang) -> None:

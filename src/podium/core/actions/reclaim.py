@@ -7,10 +7,11 @@ from functools import partial
 
 from podium.core.actions.common import KEEP_ANSWERS, MIN_RUNTIME
 from podium.core.actions.gang_queue import GangQueue
+from podium.core.actions.portions import chosen, is_starving
 from podium.core.actions.victims import FailedAttempts, VictimIndex, make_room
 from podium.core.framework.action import Action
 from podium.core.framework.session import Session
-from podium.core.model.model import Gang, Phase, Queue, State, Task
+from podium.core.model.model import Gang, Queue, State, Task
 
 
 class Reclaim(Action):
@@ -21,12 +22,8 @@ class Reclaim(Action):
 
     def run(self, session: Session) -> Iterator[None]:
         session.keep_answers = session.arguments(self.name).flag(KEEP_ANSWERS.name)
-        starving = (
-            gang
-            for gang in session.own
-            if gang.phase is not Phase.PENDING and session.invalid(gang) is None and session.starving(gang)
-        )
-        gang_queue = GangQueue(session, starving)
+        gang_queue = GangQueue(session)
+        yield from gang_queue.filling((yield from chosen(session.own, partial(is_starving, session))))
         while (queue := gang_queue.next_queue()) is not None:
             if session.overused(queue):
                 gang_queue.drop_queue(queue)

@@ -25,6 +25,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.core.actions.portions import chosen, in_order, is_starving
 from podium.core.actions.victims import EVICTABLE, fits, take_free
 from podium.core.cluster.ownership import Mask
 from podium.core.framework.action import Action
@@ -32,7 +33,7 @@ from podium.core.framework.arguments import Argument
 from podium.core.framework.session import Session
 from podium.core.framework.statement import Statement
 from podium.core.model import quorum
-from podium.core.model.model import HOLDING, Gang, Phase, State, Task
+from podium.core.model.model import HOLDING, Gang, State, Task
 
 GRACE = Argument("graceSeconds", "", "within how many seconds borrowers leave; without it their own grace period")
 MOST_NODES = Argument("maxCandidateNodesAbsolute", 100, "the most nodes that are compared for one task")
@@ -55,7 +56,8 @@ class TakeBack(Action):
         self._most = max(1, arguments.integer(MOST_NODES.name))
         victims: dict[str, HomeVictims] = {}
         failed: dict[Hashable, int] = {}  # by kind and priority: how many places could not be had together
-        for gang in sorted(_starving(session), key=session.job_key):
+        starving = yield from chosen(session.own, partial(_may_take_back, session))
+        for gang in (yield from in_order(session, starving)):
             found = victims.get(gang.queue)
             if found is None:
                 found = victims[gang.queue] = HomeVictims(session, gang.queue)
@@ -298,14 +300,5 @@ def _by_trial(session: Session, task: Task, row: int, units: Sequence[Unit]) -> 
     return needed[::-1]
 
 
-def _starving(session: Session) -> Iterator[Gang]:
-    for gang in session.own:
-        queue = session.queues[gang.queue]
-        if (
-            queue.preempts
-            and gang.counts[State.PENDING]
-            and gang.phase is not Phase.PENDING
-            and session.invalid(gang) is None
-            and session.starving(gang)
-        ):
-            yield gang
+def _may_take_back(session: Session, gang: Gang) -> bool:
+    return bool(session.queues[gang.queue].preempts and gang.counts[State.PENDING] and is_starving(session, gang))

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from podium.core.model import quorum
 from podium.core.model.model import HOLDING, PLACED, Gang, Mode, Phase, State, TaskClass
@@ -25,7 +27,7 @@ Sums = dict[int, int]
 class Account:
     """The sums of a gang, or of all gangs of a queue."""
 
-    __slots__ = ("allocated", "elastic", "gangs", "inqueue", "waiting")
+    __slots__ = ("_vectors", "allocated", "changes", "elastic", "gangs", "inqueue", "waiting")
 
     def __init__(self, gangs: int = 0) -> None:
         self.gangs = gangs  # how many have been counted
@@ -33,9 +35,25 @@ class Account:
         self.waiting: Sums = {}  # what pending tasks ask for
         self.inqueue: Sums = {}  # what an admitted gang may still take of its minimum
         self.elastic: Sums = {}  # what it holds beyond its minimum
+        self.changes = 0  # moves with every change
+        self._vectors: dict[str, NDArray[np.float64]] = {}
+
+    def vector(self, part: str, width: int) -> NDArray[np.float64]:
+        """One of the sums with a number a resource: kept until it changes, since every turn reads all queues'."""
+        found = self._vectors.get(part)
+        if found is None or len(found) != width:
+            found = np.zeros(width)
+            for column, amount in getattr(self, part).items():
+                if column < width:
+                    found[column] = amount
+            found.flags.writeable = False  # turns share it
+            self._vectors[part] = found
+        return found
 
     def add(self, other: Account, sign: int) -> None:
         self.gangs += sign * other.gangs
+        self.changes += 1
+        self._vectors.clear()
         for sums, others in (
             (self.allocated, other.allocated),
             (self.waiting, other.waiting),

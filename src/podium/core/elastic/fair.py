@@ -15,6 +15,7 @@ Pods of others come first.  Room is kept free for those that wait, and units shr
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 
@@ -60,11 +61,13 @@ class FairPolicy:
         self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool
     ) -> Iterator[None]:
         order = self.order([unit for unit in units if not unit.completed])
+        yield
         for unit in order:
             if unit.planned > unit.most:
                 unit.planned = unit.most  # its own most has been lowered: that cannot wait
-        room.begin_leaving(order)
+        yield from room.begin_leaving(order)
         unmet = others.place(room)
+        yield
         patient = self._patient(order, room, now)
         waiting = [unit for unit in order if unit.waiting]
         if patient is not None:
@@ -73,7 +76,7 @@ class FairPolicy:
         stuck = yield from self._start(waiting, patient, room)
         if not whole:
             return
-        grow(order, room, now)
+        yield from grow(order, room, now)
         if patient is None and any(unit.planned != unit.expected for unit in order):
             return
         shrinking = _Shrinking(self._fairness, self.tree, order, room, now)
@@ -82,7 +85,7 @@ class FairPolicy:
         elif stuck:
             yield from shrinking.for_waiting(stuck, patient)
         elif not any(unit.planned != unit.expected for unit in order):
-            shrinking.for_evenness()
+            yield from shrinking.for_evenness()
 
     def _patient(self, order: Sequence[Unit], room: SessionRoom, now: float) -> Unit | None:
         """The unit that has waited longest, and too long, and could have room at all."""
@@ -114,7 +117,7 @@ class FairPolicy:
         return stuck
 
 
-def grow(order: Sequence[Unit], room: SessionRoom, now: float) -> None:
+def grow(order: Sequence[Unit], room: SessionRoom, now: float) -> Iterator[None]:
     """One more member for every unit that runs, pass after pass, until the room ends.
 
     While all of a pass fits, the order within it does not matter: then several passes are made at once.
@@ -134,6 +137,7 @@ def grow(order: Sequence[Unit], room: SessionRoom, now: float) -> None:
     full: set[Unit] = set()
     passes = 1
     while units := growing():
+        yield
         if room.extend_all(units, passes):
             passes *= 2
         elif passes > 1:
@@ -141,6 +145,7 @@ def grow(order: Sequence[Unit], room: SessionRoom, now: float) -> None:
         else:
             got = room.extend_in_order(units)
             full.update(set(units) - set(got))
+    yield
     room.settle_growth()
 
 
@@ -224,16 +229,20 @@ class _Shrinking:
             each.planned = planned
         return False
 
-    def for_evenness(self) -> None:
-        """From units that have got far more than others to those that have got less, as far as it evens out."""
+    def for_evenness(self) -> Iterator[None]:
+        """From units that have got far more than others to those that have got less, as far as it evens out.
+
+        One member at a time.  Both sides are heaps: there may be thousands, and a step moves two of them.
+        """
         scoring, tree = self._fairness.scoring, self._tree
-        donors = {unit: unit.planned for unit in self._donors(above=0.0)}
+        donors = self._donors(above=0.0)
+        giving = set(donors)
         lower = [
             unit
             for unit in self._order
             if not unit.waiting
             and unit.planned == unit.expected < unit.most
-            and unit not in donors
+            and unit not in giving
             and not unit.frozen(self._now)
         ]
         sizes = {unit: unit.planned for unit in (*donors, *lower)}
@@ -246,13 +255,19 @@ class _Shrinking:
             """The score that a unit will have, with so many members more."""
             return tree.score(unit) + scoring.rate(unit) * (sizes[unit] + more) * horizon(unit)
 
-        while donors and lower:
-            giver, taker = max(donors, key=then), min(lower, key=then)
+        givers = [(-then(unit), number) for number, unit in enumerate(donors)]
+        takers = [(then(unit), number) for number, unit in enumerate(lower)]
+        heapq.heapify(givers)
+        heapq.heapify(takers)
+        while givers and takers:
+            yield
+            (_, first), (_, last) = givers[0], takers[0]
+            giver, taker = donors[first], lower[last]
             apart, after = then(giver) - then(taker), then(giver, -1) - then(taker, 1)
             if apart + after <= 0 or tree.score(taker) >= tree.score(giver):
                 return  # one more would leave them further apart than they are
             if sizes[taker] >= taker.most:
-                lower.remove(taker)
+                heapq.heappop(takers)
                 continue
             mark, before = self._room.mark(), giver.planned
             if make_room(self._room, partial(self._room.extend_later, taker), [giver]):
@@ -260,7 +275,10 @@ class _Shrinking:
             else:
                 self._room.undo(mark)
                 giver.planned = before
-                lower.remove(taker)
+                heapq.heappop(takers)
                 continue
+            heapq.heapreplace(takers, (then(taker), last))
             if giver.planned <= giver.least:
-                del donors[giver]
+                heapq.heappop(givers)
+            else:
+                heapq.heapreplace(givers, (-then(giver), first))

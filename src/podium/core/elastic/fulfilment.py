@@ -106,7 +106,7 @@ class FulfilmentPolicy:
         self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool
     ) -> Iterator[None]:
         live = sorted_units(units, lambda unit: not unit.completed)
-        room.begin_leaving(live)
+        yield from room.begin_leaving(live)
         unmet = others.place(room)
         stuck: list[Unit] = []
         for unit in sorted((each for each in live if each.waiting), key=lambda each: (each.since, each.name)):
@@ -133,9 +133,10 @@ class FulfilmentPolicy:
                     self._record.add(room.request_of(task), 1)
         for task in others.asking:
             self._record.add(room.request_of(task), 1)
-        self._passes(may_change, room)
+        yield from self._passes(may_change, room)
         room.settle_growth()
         for unit in may_change:
+            yield
             for _ in range(unit.expected - unit.planned):
                 room.leave(unit)
         yield from self._give_way([[task] for task in unmet], may_change, room)
@@ -152,11 +153,12 @@ class FulfilmentPolicy:
             if failed >= _MOST_TRIES:
                 return
 
-    def _passes(self, units: Sequence[Unit], room: SessionRoom) -> None:
+    def _passes(self, units: Sequence[Unit], room: SessionRoom) -> Iterator[None]:
         changed = True
         while changed:
             changed = False
             for unit in units:
+                yield
                 if unit.planned < unit.expected:
                     continue  # it gives way in this plan
                 fits = lambda unit=unit: room.extend(unit)  # noqa: E731

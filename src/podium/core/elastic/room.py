@@ -30,6 +30,7 @@ from podium.reasons import MEMBERS_HELD, Refusal, refuse
 
 # Of a plan; the next one goes on.  What nobody can be helped with costs no more than this.
 _MOST_LEAVING = 2000
+_PORTION = 20  # units that are looked at before others get their turn
 
 
 class SessionRoom:
@@ -219,9 +220,11 @@ class SessionRoom:
 
     # --- later ---------------------------------------------------------------------------------------------------
 
-    def begin_leaving(self, units: Sequence[Unit]) -> None:
+    def begin_leaving(self, units: Sequence[Unit]) -> Iterator[None]:
         """What units have beyond what they are asked to have is about to go."""
-        for unit in units:
+        for number, unit in enumerate(units):
+            if number % _PORTION == 0:
+                yield
             if unit.planned and not unit.waiting:
                 surplus = _present(unit) - unit.planned
                 for _ in range(max(0, surplus)):

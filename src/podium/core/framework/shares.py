@@ -7,14 +7,14 @@ itself and everything above it, and what a gang takes counts for its whole line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core.cluster.accounts import Account, Sums
+from podium.core.cluster.accounts import Sums
 from podium.core.framework.plugin import Placed
 from podium.core.framework.session import Session
 from podium.core.model.model import Gang, Queue, Task, TaskClass
@@ -74,28 +74,52 @@ class Sharing(Protocol):
     def standing(self, queue: Queue) -> Standing: ...
 
 
+class _Alone(Mapping[str, Sequence[str]]):
+    """Queues with nothing above them."""
+
+    def __init__(self, queues: Mapping[str, Queue]) -> None:
+        self._queues = queues
+
+    def __getitem__(self, id: str) -> Sequence[str]:
+        if id not in self._queues:
+            raise KeyError(id)
+        return (id,)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._queues)
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+
 class Ledger:
     """What each gang and queue holds, kept up to date through a session."""
 
     def __init__(self, session: Session, ancestors: Ancestors | None = None) -> None:
         self.width = len(session.total)
         self.total: Amounts = session.shared.astype(np.float64)
-        self.ancestors: Ancestors = ancestors if ancestors is not None else {id: (id,) for id in session.queues}
+        self.ancestors: Ancestors = ancestors if ancestors is not None else _Alone(session.queues)
+        self._nothing: Amounts = np.zeros(self.width)
+        self._nothing.flags.writeable = False
         self._accounts = session.cluster.accounts
         self._gangs: dict[str, Amounts] = {}  # those that somebody has asked for
         self._dense: dict[int, Amounts] = {}
         self._shares: dict[str, float] = {}
-        self.queues = self.summed(lambda account: account.allocated)
+        self.queues = self.summed("allocated")
 
     def zeros(self) -> dict[str, Amounts]:
-        """Nothing, for every queue of every line."""
-        return {id: np.zeros(self.width) for line in self.ancestors.values() for id in line}
+        """Nothing, for every queue.  It is the same nothing: sums are replaced, never changed."""
+        return dict.fromkeys(self.ancestors, self._nothing)
 
-    def summed(self, part: Callable[[Account], Sums]) -> dict[str, Amounts]:
+    def summed(self, part: str) -> dict[str, Amounts]:
         """Some sum of every queue and of everything below it, as it stood when the session began."""
         sums = self.zeros()
-        for id, account in self._accounts.queues.items():
-            self.raise_ancestors(sums, id, self.vector(part(account)))
+        some = [each for each in self._accounts.queues.items() if each[0] in sums and getattr(each[1], part)]
+        if isinstance(self.ancestors, _Alone):
+            sums.update({id: account.vector(part, self.width) for id, account in some})
+        else:
+            for id, account in some:
+                self.raise_ancestors(sums, id, account.vector(part, self.width))
         return sums
 
     def vector(self, sums: Sums) -> Amounts:
@@ -116,7 +140,8 @@ class Ledger:
     def raise_ancestors(self, sums: dict[str, Amounts], queue: str, amount: Amounts) -> None:
         """Adds to the sums of a queue and of everything above it."""
         for id in self.ancestors.get(queue, ()):
-            sums[id] = sums[id] + amount
+            before = sums[id]
+            sums[id] = amount if before is self._nothing else before + amount
 
     def share(self, queue: str, measure: Callable[[Amounts], float]) -> float:
         """A queue's share by some measure: looked up by every comparison, so it is kept until it changes."""
@@ -173,8 +198,8 @@ class Admissions:
     def __init__(self, session: Session, ledger: Ledger) -> None:
         self._session = session
         self._ledger = ledger
-        self._inqueue = ledger.summed(lambda account: account.inqueue)
-        self._elastic = ledger.summed(lambda account: account.elastic)
+        self._inqueue = ledger.summed("inqueue")
+        self._elastic = ledger.summed("elastic")
 
     def fits(self, gang: Gang, limits: Mapping[str, Amounts]) -> bool:
         """Whether a gang's minimum fits every limit of its queue's line, in what it asks for."""
@@ -259,32 +284,48 @@ def binding(limit: float, capability: float, whole: float) -> Bound:
 # --- numbers of queues and gangs as vectors ----------------------------------------------------------------------
 
 
+def table_of(session: Session, rows: Collection[Mapping[str, int]], absent: float = 0.0) -> Amounts:
+    """Amounts by name, a row for each; names that are not given count `absent`, negative amounts nothing.
+
+    All queues of a cluster at once: every turn asks for them, and there may be thousands.
+    """
+    width, find = len(session.total), session.cluster.dimensions.find
+    table = np.full((len(rows), width), absent)
+    for row, amounts in enumerate(rows):
+        for name, amount in amounts.items():
+            column = find(name)
+            if column is not None and column < width:
+                table[row, column] = min(max(amount, 0), LIMIT)
+    return table
+
+
 def vector_of(session: Session, amounts: Mapping[str, int], absent: float = 0.0) -> Amounts:
-    """Amounts by name as a vector; names that are not given count `absent`, negative amounts nothing."""
-    vector = np.full(len(session.total), absent)
-    for name, amount in amounts.items():
-        column = session.cluster.dimensions.find(name)
-        if column is not None and column < len(vector):
-            vector[column] = min(max(amount, 0), LIMIT)
+    """The same for one."""
+    vector: Amounts = table_of(session, (amounts,), absent)[0]
     return vector
 
 
+def capabilities_of(session: Session, queues: Iterable[Queue]) -> Amounts:
+    """Queues' limits: infinite where they name none.  No CPU or no memory at all counts as not named."""
+    table = table_of(session, [queue.capability for queue in queues], absent=np.inf)
+    table[:, [CPU, MEMORY]] = np.where(table[:, [CPU, MEMORY]] <= 0, np.inf, table[:, [CPU, MEMORY]])
+    return table
+
+
 def capability_of(session: Session, queue: Queue) -> Amounts:
-    """A queue's limit: infinite where it names none.  No CPU or no memory at all counts as not named."""
-    vector = vector_of(session, queue.capability, absent=np.inf)
-    for column in (CPU, MEMORY):
-        if vector[column] <= 0:
-            vector[column] = np.inf
+    """The limit of one."""
+    vector: Amounts = capabilities_of(session, (queue,))[0]
     return vector
 
 
 def real_limit(capability: Amounts, whole: Amounts, reserved: Amounts, own: Amounts) -> Amounts:
     """What a queue can have at the most: its capability, and what the guarantees of the others leave of the whole.
 
-    Places on nodes are no resource that queues compete for: only a queue's own number of pods limits it.
+    Places on nodes are no resource that queues compete for: only a queue's own number of pods limits it.  Takes
+    one queue or, as rows, many.
     """
     limit: Amounts = np.minimum(capability, np.maximum(whole - reserved, 0) + own)
-    limit[PODS] = capability[PODS]
+    limit[..., PODS] = capability[..., PODS]
     return limit
 
 

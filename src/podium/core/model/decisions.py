@@ -14,9 +14,11 @@ others by their sort; `assert_never` over `Decision` finds whom a new sort conce
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import msgspec
 
-from podium.core.model.model import Phase
+from podium.core.model.model import Phase, Task
 from podium.reasons import Refusal
 
 
@@ -155,3 +157,35 @@ Decision = (
     | Failure
     | Journal
 )
+
+
+def by_gang(decisions: list[Decision], tasks: Mapping[str, Task], most: int) -> Iterator[list[Decision]]:
+    """The decisions of one step in parts of about so many, each gang's in one part and in their order.
+
+    A plan decides on thousands of gangs in one step, and each decision has to be written down in several places.
+    """
+    if len(decisions) <= most:
+        yield decisions
+        return
+    found: dict[str, list[Decision]] = {}
+    for decision in decisions:
+        found.setdefault(_gang_of(decision, tasks), []).append(decision)
+    part: list[Decision] = []
+    for some in found.values():
+        if part and len(part) + len(some) > most:
+            yield part
+            part = []
+        part += some
+    yield part
+
+
+def _gang_of(decision: Decision, tasks: Mapping[str, Task]) -> str:
+    """The gang that a decision is about; "" if it is about none."""
+    match decision:
+        case Nominate() | Ungate() | Evict():
+            task = tasks.get(decision.task)
+            return task.gang.id if task is not None else ""
+        case QueueFault() | Failure() | Journal():
+            return ""
+        case _:
+            return decision.gang

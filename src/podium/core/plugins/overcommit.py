@@ -37,7 +37,7 @@ class Overcommit(Plugin):
         width, live = len(session.total), nodes.live[: nodes.count]
         self._used = nodes.used[: nodes.count][live].sum(axis=0)[:width]
         self._idle = session.total * self._factor - self._used
-        inqueue = Ledger(session).summed(lambda account: account.inqueue)
+        inqueue = Ledger(session).summed("inqueue")
         self._admitted = sum(inqueue.values(), np.zeros(width))
 
     def job_enqueueable(self, gang: Gang) -> Vote:

@@ -22,13 +22,13 @@ from podium.core.framework.shares import (
     Ledger,
     Standing,
     binding,
-    capability_of,
+    capabilities_of,
     dominant,
     how_many,
     over,
     over_limit,
     real_limit,
-    vector_of,
+    table_of,
 )
 from podium.core.model.model import Gang, Queue, State, Task, TaskClass
 from podium.core.model.resources import PODS
@@ -47,25 +47,30 @@ class Proportion(Plugin):
         self._names = session.cluster.dimensions.names
         self._ledger = Ledger(session)
         queues = session.queues
-        capability = {id: capability_of(session, queue) for id, queue in queues.items()}
-        self._capability = capability
-        guarantee = {
-            id: np.minimum(vector_of(session, queue.guarantee), capability[id]) for id, queue in queues.items()
-        }
-        reserved = sum(guarantee.values(), np.zeros(self._ledger.width))
-        self._limits = {
-            id: real_limit(capability[id], self._ledger.total, reserved, guarantee[id]) for id in queues
-        }
-        requests = _requests(self._ledger)
+        capability = capabilities_of(session, queues.values())
+        guarantee = np.minimum(table_of(session, [queue.guarantee for queue in queues.values()]), capability)
+        limits = real_limit(capability, self._ledger.total, guarantee.sum(axis=0), guarantee)
+        self._capability = dict(zip(queues, capability, strict=True))
+        self._limits = dict(zip(queues, limits, strict=True))
+        guarantees = dict(zip(queues, guarantee, strict=True))
+        requests = _requests(self._ledger, list(queues))
         self._deserved: dict[str, Amounts] = {}
         self._weights: dict[str, tuple[int, int]] = {}  # of each queue, and of all that share with it
         for dialect, left in _by_dialect(session, self._ledger).items():
             ids = [id for id, queue in queues.items() if queue.dialect == dialect]
-            self._deserved |= _fill(session, ids, left, self._limits, requests, guarantee)
+            self._deserved |= _fill(session, ids, left, self._limits, requests, guarantees)
             weights = sum(_weight(session, id) for id in _sharing(session, ids))
             self._weights |= {id: (_weight(session, id), weights) for id in ids}
-        self._bounds = {id: _bound(self._deserved[id], self._limits[id]) for id in queues}
+        self._bounds: dict[str, Amounts] = {}  # of those that somebody has asked for
         self._admissions = Admissions(session, self._ledger)
+
+    def _bound(self, id: str) -> Amounts:
+        """What a queue may hold of what it asks for; its number of pods is only bound by its own limit."""
+        found = self._bounds.get(id)
+        if found is None:
+            found = self._bounds[id] = self._deserved[id].copy()
+            found[PODS] = self._limits[id][PODS]
+        return found
 
     def on_allocate(self, placed: Placed) -> None:
         self._ledger.add(placed, 1)
@@ -102,7 +107,7 @@ class Proportion(Plugin):
     def allocatable(self, queue: Queue, task: Task) -> Refusal | None:
         if not queue.open:
             return refuse(QUEUE_CLOSED, queue=queue.name)
-        allocated, bound, request = self._ledger.queues[queue.id], self._bounds[queue.id], task.cls.request
+        allocated, bound, request = self._ledger.queues[queue.id], self._bound(queue.id), task.cls.request
         column = over(request, allocated, bound)
         if column is None:
             return None
@@ -119,20 +124,21 @@ class Proportion(Plugin):
     def headroom(self, queue: Queue, cls: TaskClass, count: int) -> int:
         if not queue.open:
             return 0
-        return how_many(cls.request, self._ledger.queues[queue.id], self._bounds[queue.id], count)
+        return how_many(cls.request, self._ledger.queues[queue.id], self._bound(queue.id), count)
 
     def preemptive(self, queue: Queue, task: Task) -> bool:
         return self.allocatable(queue, task) is None
 
     def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
         """Tasks of queues that hold more than they deserve of something, as long as they do."""
-        left = dict(self._ledger.queues)
+        left: dict[str, Amounts] = {}
         victims = []
         for task in candidates:
             queue = task.gang.queue
-            if np.all(left[queue] <= self._deserved[queue] + TOLERANCE):
+            held = left.get(queue, self._ledger.queues[queue])
+            if np.all(held <= self._deserved[queue] + TOLERANCE):
                 continue
-            left[queue] = left[queue] - self._ledger.of(task.cls)
+            left[queue] = held - self._ledger.of(task.cls)
             victims.append(task)
         return victims
 
@@ -147,17 +153,10 @@ class Proportion(Plugin):
         self._admissions.admit(gang)
 
 
-def _bound(deserved: Amounts, limit: Amounts) -> Amounts:
-    """What a queue may hold of what it asks for; its number of pods is only bound by its own limit."""
-    bound = deserved.copy()
-    bound[PODS] = limit[PODS]
-    return bound
-
-
-def _requests(ledger: Ledger) -> dict[str, Amounts]:
+def _requests(ledger: Ledger, ids: Sequence[str]) -> dict[str, Amounts]:
     """What each queue holds and waits for."""
-    waiting = ledger.summed(lambda account: account.waiting)
-    return {id: allocated + waiting[id] for id, allocated in ledger.queues.items()}
+    both = _rows(ledger.queues, ids, ledger.width) + _rows(ledger.summed("waiting"), ids, ledger.width)
+    return dict(zip(ids, both, strict=True))
 
 
 def _by_dialect(session: Session, ledger: Ledger) -> dict[str, Amounts]:
@@ -204,24 +203,27 @@ def _fill(
     guarantees: dict[str, Amounts],
 ) -> dict[str, Amounts]:
     """What each of some queues deserves.  One without gangs has no part in it, but its guarantee is kept."""
-    deserved = {id: np.zeros(len(total)) for id in ids}
-    weight = {id: _weight(session, id) for id in ids}
-    unmet = _sharing(session, ids)
-    kept = sum((guarantees[id] for id in ids if id not in unmet), np.zeros(len(total)))
-    remaining = np.maximum(total - kept, 0)
-    while unmet:
-        weights = sum(weight[id] for id in unmet)
-        before = remaining.copy()
-        taken = np.zeros(len(total))
-        for id in sorted(unmet):
-            old = deserved[id]
-            new = old + remaining * (weight[id] / weights)
-            new = np.maximum(np.minimum(np.minimum(new, limits[id]), requests[id]), guarantees[id])
-            if np.all(requests[id] <= new) or np.array_equal(new, old):
-                unmet.discard(id)
-            deserved[id] = new
-            taken += new - old
-        remaining = np.maximum(remaining - taken, 0)
+    ordered = sorted(ids)
+    sharing = _sharing(session, ids)
+    weight = np.array([_weight(session, id) for id in ordered], dtype=np.float64)
+    limit, request, guarantee = (_rows(part, ordered, len(total)) for part in (limits, requests, guarantees))
+    deserved = np.zeros((len(ordered), len(total)))
+    unmet = np.array([id in sharing for id in ordered], dtype=bool)
+    remaining = np.maximum(total - guarantee[~unmet].sum(axis=0), 0)
+    while unmet.any():
+        rows = np.flatnonzero(unmet)
+        parts = weight[rows] / weight[rows].sum()
+        before, old = remaining, deserved[rows]
+        new = old + remaining * parts[:, np.newaxis]
+        new = np.maximum(np.minimum(np.minimum(new, limit[rows]), request[rows]), guarantee[rows])
+        deserved[rows] = new
+        unmet[rows[(request[rows] <= new).all(axis=1) | (new == old).all(axis=1)]] = False
+        remaining = np.maximum(remaining - (new - old).sum(axis=0), 0)
         if not np.any(remaining > 0) or np.array_equal(remaining, before):
             break
-    return deserved
+    return dict(zip(ordered, deserved, strict=True))
+
+
+def _rows(amounts: dict[str, Amounts], ids: Sequence[str], width: int) -> Amounts:
+    """What some queues have, a row for each."""
+    return np.array([amounts[id] for id in ids]).reshape(len(ids), width)

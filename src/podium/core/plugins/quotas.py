@@ -11,13 +11,13 @@ Numbers that contradict each other are bent until they do not, and what was bent
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 
 from podium.core.framework.session import Session
-from podium.core.framework.shares import TOLERANCE, Amounts, capability_of, real_limit, vector_of
+from podium.core.framework.shares import TOLERANCE, Amounts, capabilities_of, real_limit, table_of
 from podium.core.model.model import Queue
 from podium.core.model.resources import CPU, MEMORY
 from podium.core.plugins.queue_tree import QueueTree
@@ -45,68 +45,72 @@ class Quota(msgspec.Struct):
 
 def flat_quotas(session: Session) -> dict[str, Quota]:
     """Every queue for itself."""
-    queues = session.queues
-    capability = {id: capability_of(session, queue) for id, queue in queues.items()}
-    guarantee = {id: _guarantee(session, queue, capability[id]) for id, queue in queues.items()}
+    queues = list(session.queues.values())
+    capability = capabilities_of(session, queues)
+    guarantee = _guarantees(session, queues, capability)
     total = session.shared.astype(np.float64)
-    reserved = _sum(guarantee.values(), len(total))
-    return {
-        id: _quota(session, queue, guarantee[id], real_limit(capability[id], total, reserved, guarantee[id]))
-        for id, queue in queues.items()
-    }
+    limit = real_limit(capability, total, guarantee.sum(axis=0), guarantee)
+    return _quotas(session, queues, guarantee, limit)
 
 
 def tree_quotas(session: Session, tree: QueueTree) -> dict[str, Quota]:
     """Every queue within its parent."""
     for id, fault in tree.faults:
         session.report(id, fault)
-    capability = {id: capability_of(session, queue) for id, queue in tree.queues.items()}
-    found: dict[str, Quota] = {}
-    for root in tree.roots:
-        # A root stands for the sum of what is below it; what it is guaranteed itself nobody competes for.
-        found[root] = _quota(session, tree.queues[root], np.zeros(len(session.total)), capability[root])
+    capability = dict(zip(tree.queues, capabilities_of(session, tree.queues.values()), strict=True))
+    roots = [tree.queues[id] for id in tree.roots]
+    # A root stands for the sum of what is below it; what it is guaranteed itself nobody competes for.
+    limits = capabilities_of(session, roots)
+    found = _quotas(session, roots, np.zeros_like(limits), limits)
     waiting = list(tree.roots)
     while waiting:
         parent = waiting.pop()
         children = tree.children[parent]
+        if not children:
+            continue
         above = found[parent].limit
-        guarantee = {
-            id: _guarantee(session, tree.queues[id], np.minimum(capability[id], above)) for id in children
-        }
-        reserved = _sum(guarantee.values(), len(above))
-        _check_promise(session, tree.queues[parent], QUEUE_PROMISES, reserved, above)
-        for id in children:
-            limit = real_limit(np.minimum(capability[id], above), above, reserved, guarantee[id])
-            found[id] = _quota(session, tree.queues[id], guarantee[id], limit)
+        queues = [tree.queues[id] for id in children]
+        most = np.minimum([capability[id] for id in children], above)
+        guarantee = _guarantees(session, queues, most)
+        reserved = guarantee.sum(axis=0)
+        _check_promises(session, [tree.queues[parent]], QUEUE_PROMISES, reserved[np.newaxis], above)
+        found |= _quotas(session, queues, guarantee, real_limit(most, above, reserved, guarantee))
         waiting += children
     return found
 
 
-def _quota(session: Session, queue: Queue, guarantee: Amounts, limit: Amounts) -> Quota:
-    deserved = np.maximum(np.minimum(vector_of(session, queue.deserved), limit), guarantee)
+def _quotas(session: Session, queues: Sequence[Queue], guarantee: Amounts, limit: Amounts) -> dict[str, Quota]:
+    """Of queues whose guarantees and limits are rows."""
+    deserved = np.maximum(np.minimum(table_of(session, [each.deserved for each in queues]), limit), guarantee)
     named = deserved > 0
-    for name in queue.deserved:
-        column = session.cluster.dimensions.find(name)
-        if column is not None and column < len(named) and column not in (CPU, MEMORY):
-            named[column] = True  # a share of none is spoken of as well
-    deserves = any(amount > 0 for amount in (*queue.deserved.values(), *queue.guarantee.values()))
-    _check_signs(session, queue)
-    return Quota(guarantee, deserved, limit, named, deserves)
+    found = {}
+    for row, queue in enumerate(queues):
+        for name in queue.deserved:
+            column = session.cluster.dimensions.find(name)
+            if column is not None and column < named.shape[1] and column not in (CPU, MEMORY):
+                named[row, column] = True  # a share of none is spoken of as well
+        deserves = any(amount > 0 for amount in (*queue.deserved.values(), *queue.guarantee.values()))
+        _check_signs(session, queue)
+        found[queue.id] = Quota(guarantee[row], deserved[row], limit[row], named[row], deserves)
+    return found
 
 
-def _guarantee(session: Session, queue: Queue, most: Amounts) -> Amounts:
-    """A promise that can be kept as far as the queue's own limit goes."""
-    promised = vector_of(session, queue.guarantee)
-    _check_promise(session, queue, QUEUE_GUARANTEE, promised, most)
+def _guarantees(session: Session, queues: Sequence[Queue], most: Amounts) -> Amounts:
+    """Promises that can be kept as far as the queues' own limits go."""
+    promised = table_of(session, [each.guarantee for each in queues])
+    _check_promises(session, queues, QUEUE_GUARANTEE, promised, most)
     result: Amounts = np.minimum(promised, most)
     return result
 
 
-def _check_promise(session: Session, queue: Queue, reason: Reason[...], promised: Amounts, limit: Amounts) -> None:
-    """Reports every resource of which more is promised than there may be."""
-    for column in np.flatnonzero(promised > limit + TOLERANCE).tolist():
-        name = session.cluster.dimensions.names[column]
-        wrong = QueuePromise(queue.name or queue.id, name, int(promised[column]), int(limit[column]))
+def _check_promises(
+    session: Session, queues: Sequence[Queue], reason: Reason[...], promised: Amounts, limit: Amounts
+) -> None:
+    """Reports every resource of which a queue is promised more than there may be."""
+    limit = np.broadcast_to(limit, promised.shape)
+    for row, column in np.argwhere(promised > limit + TOLERANCE).tolist():
+        queue, name = queues[row], session.cluster.dimensions.names[column]
+        wrong = QueuePromise(queue.name or queue.id, name, int(promised[row, column]), int(limit[row, column]))
         session.report(queue.id, Refusal(reason, wrong))
 
 
@@ -130,7 +134,3 @@ def _check_signs(session: Session, queue: Queue) -> None:
                     taken=taken,
                 )
                 session.report(queue.id, fault)
-
-
-def _sum(vectors: Iterable[Amounts], width: int) -> Amounts:
-    return sum(vectors, np.zeros(width))
