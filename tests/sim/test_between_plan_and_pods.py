@@ -48,8 +48,10 @@ class Planned(Watcher):
         self.at = 0.0
 
     def written(self, resource: Resource, record: Record, gone: bool) -> None:
-        status = msgspec.json.decode(record.data).get("status", {}) if resource.plural == TRAININGJOBS.plural else {}
-        if status.get("wanted", 0) >= self._wanted and not self.at:
+        if resource.plural != TRAININGJOBS.plural or self.at:
+            return
+        status = msgspec.json.decode(record.data).get("status", {})
+        if status.get("wanted", 0) >= self._wanted:
             self.at = self._stage.elapsed + self._delay
             self._stage.after(self._delay, lambda: self._stage.apply(self._gang))
 
