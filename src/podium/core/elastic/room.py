@@ -346,11 +346,7 @@ class SessionRoom:
 def _members(unit: Unit) -> list[Task]:
     gang: Gang = unit.obj
     role = gang.size.role if gang.size is not None else ""
-    return [
-        task
-        for task in gang.tasks.values()
-        if task.role == role and task.state in _PRESENT
-    ]
+    return [task for task in gang.tasks.values() if task.role == role and task.state in _PRESENT]
 
 
 def _present(unit: Unit) -> int:
