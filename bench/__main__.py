@@ -11,6 +11,7 @@ import sys
 
 BENCHMARKS = (
     "decide",
+    "plans",
     "bind",
     "latency",
     "restart",

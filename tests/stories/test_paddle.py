@@ -65,16 +65,34 @@ def test_three_jobs_share_and_reach_their_ends(server: Server) -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"trainer": {"min-instance": 5, "max-instance": 2}}, "min-instance"),
-        ({"fault_tolerant": False}, "fault_tolerant"),
-        ({"trainer": {"min-instance": -1, "max-instance": 2}}, "min-instance"),
-        ({"priority": "Urgent"}, "priority"),
+        ({"trainer": {"min-instance": 5, "max-instance": 2}}, "spec.trainer.min-instance"),
+        ({"pserver": {"min-instance": 5, "max-instance": 2}}, "spec.pserver.min-instance"),
+        ({"fault_tolerant": False}, "spec.fault_tolerant"),
+        ({"trainer": {"min-instance": -1, "max-instance": 2}}, "spec.trainer.min-instance"),
+        ({"pserver": {"min-instance": -1}}, "spec.pserver.min-instance"),
+        ({"priority": "Urgent"}, "spec.priority"),
+        ({"priority": -1}, "spec.priority"),
     ],
 )
 def test_bad_jobs_are_refused_by_the_server(server: Server, change: Document, field: str) -> None:
+    """Without a webhook: the definition says so."""
     document = yaml.safe_load((EXAMPLES / "01-elastic.yaml").read_text())
     document["metadata"]["name"] = "bad"
     document["spec"] |= change
     answer = server.http("POST", path(), document)
     assert answer.status == 422, answer
-    assert field in answer.json["message"]
+    assert field in [each["field"] for each in answer.json["details"]["causes"]], answer.json["message"]
+
+
+def test_a_job_with_gpus_and_no_cpu_is_refused_or_fails(server: Server) -> None:
+    """What amounts are worth no definition can say: without a webhook the job fails, with the same words."""
+    document = yaml.safe_load((EXAMPLES / "01-elastic.yaml").read_text())
+    document["metadata"]["name"] = "gpus"
+    document["spec"]["trainer"]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
+    answer = server.http("POST", path(), document)
+    field = "spec.trainer.resources.requests.cpu"
+    if answer.status == 422:
+        assert field in [each["field"] for each in answer.json["details"]["causes"]]
+    else:
+        assert field in in_phase(server, "gpus", "failed")["reason"]
+        server.http("DELETE", path("gpus"))

@@ -99,11 +99,12 @@ def _plan(session: Session, gangs: list[Gang], options: _Options, *, whole: bool
     """One plan for all units, or only for those that wait."""
     gpu = session.cluster.dimensions.find(options.gpu)
     units = []
+    requests: dict[int, Request] = {}
     for number, gang in enumerate(gangs):
         if number % _PORTION == 0:
             yield
         count_service(gang, session.now, options.half_life)
-        unit = unit_of(gang, gpu)
+        unit = unit_of(gang, gpu, requests)
         refusal = options.unfit(unit)
         if refusal is None and gang.fault is not None:
             refusal = gang.fault
@@ -166,21 +167,24 @@ def count_service(gang: Gang, now: float, half_life: float | None = None) -> Non
     gang.resize(msgspec.structs.replace(size, served=served, counted=now))
 
 
-def unit_of(gang: Gang, gpu: int | None) -> Unit:
-    """A gang as policies see it."""
+def unit_of(gang: Gang, gpu: int | None, requests: dict[int, Request]) -> Unit:
+    """A gang as policies see it; `requests` are those of the classes of members that have been seen."""
     size = gang.size
     assert size is not None
-    members = [task for task in gang.tasks.values() if task.role == size.role]
-    like = members[0] if members else None
+    like = next((task for task in gang.tasks.values() if task.role == size.role), None)
+    request = Request()
+    if like is not None:
+        known = requests.get(like.cls.number)
+        request = requests[like.cls.number] = request_of(like, gpu) if known is None else known
     return Unit(
         gang.id,
         level=max(1, size.level),
         least=size.least,
         most=size.most,
         expected=size.wanted,
-        running=sum(task.state is State.RUNNING for task in members),
+        running=gang.count_role(size.role, (State.RUNNING,)),
         served=size.served,
-        request=request_of(like, gpu) if like is not None else Request(),
+        request=request,
         submitted=gang.created,
         since=max(gang.created, size.scaled),
         frozen_until=size.scaled + size.window if size.scaled else 0.0,

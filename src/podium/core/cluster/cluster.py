@@ -370,11 +370,15 @@ class Cluster:
 
     def place_all(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
         """`assign` for many pending tasks of one class, role and gang that all get places now."""
+        self.nodes.add_many(self.nodes.used, np.array(rows, dtype=np.int64), tasks[0].cls.request, 1)
+        self.settle_all(tasks, rows)
+
+    def settle_all(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """The same, where the caller adds to what is used: that of many gangs at once."""
         first = tasks[0]
         wanted = first.cls.constraints
         carries, attaches, contested = first.cls.carries, bool(wanted.attachments), wanted.contested
         first.gang.move_all(tasks, State.PENDING, State.ALLOCATED)
-        self.nodes.add_many(self.nodes.used, np.array(rows, dtype=np.int64), first.cls.request, 1)
         for task, row in zip(tasks, rows, strict=True):
             task.row = row
             self.on_row.setdefault(row, {})[task.id] = task

@@ -32,6 +32,8 @@ from podium.reasons import MEMBERS_HELD, Refusal, refuse
 _MOST_LEAVING = 2000
 _PORTION = 20  # units that are looked at before others get their turn
 
+_PRESENT = HOLDING | {State.PENDING}  # a member in one of these is there, or is to come
+
 
 class SessionRoom:
     """The room of one plan."""
@@ -132,10 +134,13 @@ class SessionRoom:
     # --- one more member -----------------------------------------------------------------------------------------
 
     def settle_growth(self) -> None:
-        """New members become slots, in the places that they have been given."""
+        """New members become slots, in the places that they have been given: equal ones together."""
+        equal: dict[int, list[tuple[Task, list[int]]]] = {}
         for unit, rows in self._growth.take():
             assert unit.like is not None
-            self.kept.place(self.kept.extend(unit.like, len(rows)), rows)
+            equal.setdefault(unit.like.cls.number, []).append((unit.like, rows))
+        for wanted in equal.values():
+            self.kept.extend_all(wanted)
 
     def extend(self, unit: Unit, count: int = 1) -> bool:
         return self.extend_all([unit], count)
@@ -344,15 +349,12 @@ class SessionRoom:
 def _members(unit: Unit) -> list[Task]:
     gang: Gang = unit.obj
     role = gang.size.role if gang.size is not None else ""
-    return [
-        task
-        for task in gang.tasks.values()
-        if task.role == role and (task.state in HOLDING or task.state is State.PENDING)
-    ]
+    return [task for task in gang.tasks.values() if task.role == role and task.state in _PRESENT]
 
 
 def _present(unit: Unit) -> int:
-    return len(_members(unit))
+    gang: Gang = unit.obj
+    return gang.count_role(gang.size.role if gang.size is not None else "", _PRESENT)
 
 
 def _leaving_order(unit: Unit) -> list[Task]:

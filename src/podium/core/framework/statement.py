@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from podium.core.framework.plugin import Placed
 from podium.core.model.decisions import Bind, Evict, Nominate, Release, Reserve, Resize
@@ -90,6 +91,36 @@ class Statement:
         self._steps.append(_Step(like.gang, tasks, (), State.PENDING, made=True))
         return tasks
 
+    def extend_all(self, wanted: Sequence[tuple[Task, Sequence[int]]]) -> None:
+        """Such slots for many gangs, beside a member of each, all of one class; each slot with its place.
+
+        What costs as much for one as for thousands is done once.  Plugins hear of each gang.
+        """
+        session, cls = self._session, wanted[0][0].cls
+        if cls.constraints.devices is not None:  # each of them is given devices of its own
+            for like, rows in wanted:
+                self.place(self.extend(like, len(rows)), rows)
+            return
+        steps: list[_Step] = []
+        taken: list[int] = []
+        for like, rows in wanted:
+            tasks = self.extend(like, len(rows))
+            session.cluster.settle_all(tasks, rows)
+            steps.append(_Step(like.gang, tasks, [(State.PENDING, -1)] * len(tasks), State.ALLOCATED))
+            self._steps.append(steps[-1])
+            taken += rows
+        nodes = session.cluster.nodes
+        nodes.add_many(nodes.used, np.array(taken, dtype=np.int64), cls.request, 1)
+        session.touch(taken)
+        failed: Exception | None = None
+        for step in steps:
+            try:
+                self._notify(step, undone=False)
+            except Exception as error:  # what is undone then is undone by everybody
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
     def checkpoint(self) -> int:
         return len(self._steps)
 
@@ -127,6 +158,8 @@ class Statement:
                 decisions.append(Resize(gang.id, gang.size.wanted))
             if step.made:
                 continue
+            if state is State.ALLOCATED:
+                _reserve_slots(step.tasks)
             for task in step.tasks:
                 if state is State.ALLOCATED and task.has_pod:
                     decisions.append(Bind(task.id, nodes.name(task.row), gang.id, members[gang.id], gangs))
@@ -226,3 +259,9 @@ class Statement:
             self._session.notify_allocated(placed)
         else:
             self._session.notify_deallocated(placed)
+
+
+def _reserve_slots(tasks: Sequence[Task]) -> None:
+    """Equal tasks that have been placed are reserved where they are, all at once, if none of them has a pod."""
+    if not any(task.has_pod or task.state is not State.ALLOCATED for task in tasks):
+        tasks[0].gang.move_all(tasks, State.ALLOCATED, State.RESERVED)

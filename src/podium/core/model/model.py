@@ -353,7 +353,7 @@ class Gang:
 
     def count_role(self, role: str, states: Iterable[State]) -> int:
         counts = self.role_counts.get(role)
-        return 0 if counts is None else sum(counts[state] for state in states)
+        return 0 if counts is None else sum(map(counts.__getitem__, states))
 
     @property
     def ready(self) -> int:

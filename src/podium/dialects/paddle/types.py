@@ -53,7 +53,8 @@ class TrainerSpec(View):
         Rule(
             "(has(self.min__dash__instance) ? self.min__dash__instance : 0) <= "
             "(has(self.max__dash__instance) ? self.max__dash__instance : 0)",
-            "min-instance must not be above max-instance",
+            "must not be above max-instance",
+            ".min-instance",
         ),
     )
 
@@ -81,7 +82,8 @@ class PserverSpec(View):
         Rule(
             "!has(self.max__dash__instance) || self.max__dash__instance == 0 || "
             "(has(self.min__dash__instance) ? self.min__dash__instance : 0) <= self.max__dash__instance",
-            "min-instance must not be above max-instance",
+            "must not be above max-instance",
+            ".min-instance",
         ),
     )
 
@@ -128,12 +130,14 @@ class TrainingJobSpec(View):
         Rule(
             "!has(self.trainer) || (has(self.fault_tolerant) && self.fault_tolerant) || "
             "self.trainer.min__dash__instance == self.trainer.max__dash__instance",
-            "trainer.min-instance below max-instance needs fault_tolerant: true",
+            "must be true for trainers that come and go (min-instance below max-instance)",
+            ".fault_tolerant",
         ),
         Rule(
             f"!has(self.priority) || (type(self.priority) == string ? self.priority in [{_LEVEL_NAMES}] : "
-            "self.priority > 0)",
-            "priority is one of Experiment, Offline, Normal and Production, or a number above 0",
+            f"self.priority > 0 && self.priority <= {MOST_LEVEL})",
+            f"must be Experiment, Offline, Normal or Production, or a number above 0, {MOST_LEVEL} at the most",
+            ".priority",
         ),
     )
 
