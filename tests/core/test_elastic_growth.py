@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -24,7 +24,7 @@ ALIKE = [(1.0, 1.0, 0)]
 SHAPES = [(1.0, 1.0, 0), (2.0, 1.0, 0), (1.0, 4.0, 0), (3.0, 2.0, 1)]
 
 
-def one_by_one(order: Sequence[Unit], room: SessionRoom, now: float) -> None:
+def one_by_one(order: Sequence[Unit], room: SessionRoom, now: float) -> Iterator[None]:
     """As the rule is written: pass after pass, one more for each, from the left, until a pass changes nothing."""
     full: set[Unit] = set()
     changed = True
@@ -38,6 +38,7 @@ def one_by_one(order: Sequence[Unit], room: SessionRoom, now: float) -> None:
                 changed = True
             else:
                 full.add(unit)
+    yield
     room.settle_growth()
 
 
