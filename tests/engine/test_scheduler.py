@@ -10,6 +10,7 @@ from podium.engine.effects import GANG_PLAN
 from podium.errors import ApiError, TransportError
 from podium.kube.controller import Ticket
 from podium.kube.resources import PODS
+from tests.embedded.server import pod
 from tests.engine.stage import Stage
 
 
@@ -198,3 +199,29 @@ def test_words_on_one_object_leave_one_after_the_other(stage: Stage) -> None:
     stage.carry_out(under_way[0])
     stage.settle()
     assert stage.get(PODGROUPS, "g")["status"]["phase"] == "Running"
+
+
+def test_who_looks_at_the_model_in_the_middle_of_a_turn_has_it_taken_to_its_end(stage: Stage) -> None:
+    """Gangs that start together are tried with pauses between them: their places are not theirs yet."""
+    stage.node("n1", cpu="2")
+    prefix = "gang.scheduling.koordinator.sh"
+    for gang, cpu in (("one", "1"), ("two", "8")):
+        document = pod(f"{gang}-0", schedulerName="volcano")
+        document["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+        said = {"name": gang, "min-available": "1", "groups": '["default/one", "default/two"]'}
+        annotations = {f"{prefix}/{key}": value for key, value in said.items()}
+        document["metadata"] |= {"namespace": "default", "annotations": annotations}
+        stage.apply(document)
+    stage.tell()
+    tasks = stage.world.cluster.tasks
+    for _ in range(1000):
+        stage.scheduler.run(stage.server.now, budget=1)
+        if any(task.row >= 0 for task in tasks.values()):
+            break
+    assert stage.scheduler.turning
+    assert any(task.row >= 0 for task in tasks.values())
+    stage.scheduler.finish_turn()
+    assert not stage.scheduler.turning
+    assert [task.row for task in tasks.values()] == [-1, -1]
+    stage.settle()
+    assert stage.placed == {}

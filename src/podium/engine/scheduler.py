@@ -247,6 +247,12 @@ class Scheduler:
                 self._status_writer.count_queues(now)
         return self._dispatcher.take(now)
 
+    def finish_turn(self) -> None:
+        """Takes the turn under way to its end: whoever looks at the model sees nothing that is only being tried."""
+        while self._turn is not None:
+            if next(self._turn, None) is None:
+                self._turn = None
+
     def take_in_changes(self, most: int) -> bool:
         """Between two turns: the sums follow some of the gangs that have changed; whether there were any."""
         changes = self._cluster.changes

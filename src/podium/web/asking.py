@@ -71,6 +71,8 @@ class Asking:
 
 
 def _model(scheduler: Scheduler, also: Objects | None = None) -> Model:
+    """What a scheduler knows.  It may be in the middle of a turn, with places that are only being tried."""
+    scheduler.finish_turn()
     while scheduler.take_in_changes(1000):
         continue
     return Model.known(scheduler.world, scheduler.profiles, time.time(), also or {})
