@@ -299,6 +299,9 @@ class BindAnswer(Numbers, frozen=True):
     detail: str
 
 
+_MOST_NAMED = 10  # of gangs that start together: lists may be thousands long
+
+
 def shown_gang(id: str) -> str:
     """A gang as its users name it: without the API.  It need not be there, so all that is known is its id."""
     name = id.partition("/")[2]
@@ -310,11 +313,14 @@ class Partners(Numbers, frozen=True):
     are named."""
 
     awaited: tuple[str, ...]
-    unknown: tuple[str, ...] = ()
+    unknown: frozenset[str] = frozenset()
     field: str = ""
 
     def words(self) -> dict[str, Any]:
-        awaited = (shown_gang(id) + " (no such gang)" * (id in self.unknown) for id in self.awaited)
+        named = self.awaited[:_MOST_NAMED]
+        awaited = [shown_gang(id) + " (no such gang)" * (id in self.unknown) for id in named]
+        if len(self.awaited) > len(named):
+            awaited.append(f"{len(self.awaited) - len(named)} more")
         return {"awaited": ", ".join(awaited), "by": f" ({self.field})" if self.field else ""}
 
 

@@ -124,6 +124,7 @@ def test_the_total_is_the_minimum_at_least(said: str, total: str) -> None:
         ('["nsA/gangA","nsB/gangB"]', ("nsA/gangA", "nsB/gangB")),
         ('["nsA/gangA"]', ("nsA/gangA",)),
         ("[]", ()),
+        ("", None),
         ("not-json", None),
         ('{"key":"value"}', None),
         ("[1]", None),

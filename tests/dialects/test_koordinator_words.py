@@ -187,3 +187,12 @@ def test_a_name_that_is_none_is_refused_and_the_pod_does_not_run_alone(name: str
     stage.pass_seconds(2)
     assert (stage.bound("bad"), stage.bound("fine")) == (0, 2)
     assert told(stage, f"metadata.annotations[{NAME}]", name[:50])
+
+
+def test_of_a_long_list_the_first_are_named() -> None:
+    stage = Stage("a")
+    stage.gang("g", 1, said=groups(*(f"default/x{number:03}" for number in range(500))))
+    stage.pass_seconds(2)
+    assert stage.said("g-0") == "held on a for gang default/g: 1 of 1"
+    assert told(stage, "default/x000 (no such gang)", "10 more", "which cannot start yet")
+    assert told(stage, "default/x009 (no such gang), 490 more, which cannot start yet")

@@ -54,6 +54,7 @@ REPEAT_SECONDS = 60.0
 AWAITED_SECONDS = 5.0  # how long the controllers may take for the group of a new pod before that is a condition
 GROUP_SECONDS = 1.0  # between two reports on how far the pods of groups have come
 _PORTION = 100  # pods, groups or other objects that are reported on before others get their turn
+PARTNERS_IN_EVENT = 20  # of the gangs that start with one, so many are looked at: thousands may be listed
 PODS_WITH_EVENTS = 5  # of a group; all of its pods have a condition
 MOST_WAITING = 100  # writes waiting beyond which a bind gets no event
 
@@ -178,12 +179,9 @@ class StatusWriter:
         """In a condition on each pod that holds a place; in events on some, which say for whom the gang waits."""
         if not gang.counts[State.RESERVED]:
             return
-        find = self._world.cluster.gangs.get
-        awaited = quorum.unsatisfied_partners(gang, find) if quorum.satisfied(gang) else []
-        more = f"; {quorum.incomplete(gang, awaited, find)}" if awaited else ""
         held = (task for task in gang.tasks.values() if task.state is State.RESERVED and task.has_pod)
         for number, task in enumerate(held):
-            self._report_pod(task, self._held(task), now, event=number < PODS_WITH_EVENTS, more=more)
+            self._report_pod(task, self._held(task), now, event=number < PODS_WITH_EVENTS)
 
     def bad_objects(self, profiles: Container[str], now: float) -> bool:
         """What is wrong with objects themselves: conditions of the profiles' pods, events on others.
@@ -315,9 +313,8 @@ class StatusWriter:
             self._logged[failure.who] = now
             log.error("%s failed: %s\n%s", failure.who, failure.error, failure.trace)
 
-    def _report_pod(self, task: Task, refusal: Refusal, now: float, *, event: bool, more: str = "") -> None:
-        """In a condition, on every member; in an event on all of them, or on some where a group carries it.
-        `more`: what only the event says."""
+    def _report_pod(self, task: Task, refusal: Refusal, now: float, *, event: bool) -> None:
+        """In a condition, on every member; in an event on all of them, or on some where a group carries it."""
         timed_out = refusal.reason is TIMED_OUT
         if timed_out and not self._world.is_marked(task.id):
             return  # first the mark, then the condition: see `gathered`
@@ -331,8 +328,9 @@ class StatusWriter:
         reason = refusal.code if timed_out or refusal.reason is HELD else "Unschedulable"
         self._writes.put(effects.unschedulable(task, sentence, now, reason))
         if event:
-            type, name = (NORMAL, HELD.code) if refusal.reason is HELD else (WARNING, "FailedScheduling")
-            self._event(_pod(task), type, name, sentence + more, now)
+            held = refusal.reason is HELD
+            type, name = (NORMAL, HELD.code) if held else (WARNING, "FailedScheduling")
+            self._event(_pod(task), type, name, sentence + (self._awaited(task.gang) if held else ""), now)
 
     def _withdraw(self, task: Task) -> None:
         """A pod has a place: a condition that is still to be written about why it waits is no longer true."""
@@ -364,6 +362,12 @@ class StatusWriter:
         """What a pod waits for that holds a place."""
         gang, node = task.gang, self._world.cluster.nodes.name(task.row)
         return refuse(HELD, node, f"{gang.namespace}/{gang.name}", gang.ready, gang.minimum)
+
+    def _awaited(self, gang: Gang) -> str:
+        """For whom a gang holds its places that is whole itself."""
+        find = self._world.cluster.gangs.get
+        listed = quorum.unsatisfied_partners(gang, find, most=PARTNERS_IN_EVENT) if quorum.satisfied(gang) else ()
+        return f"; {quorum.incomplete(gang, listed, find)}" if listed else ""
 
     def count_queues(self, now: float) -> None:
         """Between turns, now and then: what queues hold."""

@@ -16,6 +16,7 @@ Whoever counts names the states that count: those with a place (`READY`), those 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 
 from podium.core.model.attributes import MINIMUM_FIELD, TOGETHER_FIELD
 from podium.core.model.model import HOLDING, PLACED, READY, Gang, MatchPolicy, State, SubGroupPolicy, Task
@@ -160,15 +161,15 @@ def partners(gang: Gang) -> Iterable[str]:
     return () if released(gang) else (id for id in gang.together if id != gang.id)
 
 
-def unsatisfied_partners(gang: Gang, find: Find, states: States = READY) -> list[str]:
-    """The gangs for which it waits and that are not there, or have not enough yet, by id."""
-    found = ((id, find(id)) for id in partners(gang))
+def unsatisfied_partners(gang: Gang, find: Find, states: States = READY, *, most: int | None = None) -> list[str]:
+    """The gangs for which it waits and that are not there, or have not enough yet, by id; `most`: of so many."""
+    found = ((id, find(id)) for id in islice(partners(gang), most))
     return [id for id, other in found if other is None or not satisfied(other, states)]
 
 
 def incomplete(gang: Gang, awaited: Sequence[str], find: Find) -> Refusal:
     """Why a gang that has enough cannot start: those that it starts with have not."""
-    unknown = tuple(id for id in awaited if find(id) is None)
+    unknown = frozenset(id for id in awaited if find(id) is None)
     field = gang.attributes.get(TOGETHER_FIELD, "")
     return refuse(GROUP_INCOMPLETE, awaited=tuple(awaited), unknown=unknown, field=field)
 
