@@ -173,6 +173,15 @@ def test_values_that_are_refused(helm: build.Binary, value: str, complaint: str)
 # --- what people look at ---------------------------------------------------------------------------------------
 
 
+def test_an_older_kubernetes_needs_definitions_of_its_own(helm: build.Binary) -> None:
+    older = ("--kube-version", "1.33.0")
+    with pytest.raises(RuntimeError, match=r"crds\.install: servers before Kubernetes 1\.34 refuse"):
+        chart.rendered(*older, helm=helm)
+    assert chart.rendered(*older, *setting("crds.install=false"), helm=helm)
+    with pytest.raises(RuntimeError, match="kubeVersion"):
+        chart.rendered("--kube-version", "1.32.0", *setting("crds.install=false"), helm=helm)
+
+
 def alerts() -> list[Document]:
     found: list[Document] = yaml.safe_load((chart.FILES / "alerts.yaml").read_text())
     return found
