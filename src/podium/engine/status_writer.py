@@ -52,6 +52,7 @@ log = logging.getLogger(__name__)
 REPEAT_SECONDS = 60.0
 QUEUE_SECONDS = 1.0  # between two counts of what queues hold
 AWAITED_SECONDS = 5.0  # how long the controllers may take for the group of a new pod before that is a condition
+_FAULTS = 100  # objects about which something is written in one step
 GROUP_SECONDS = 1.0  # between two reports on how far the pods of groups have come
 PODS_WITH_EVENTS = 5  # of a group; all of its pods have a condition
 MOST_WAITING = 100  # writes waiting beyond which a bind gets no event
@@ -193,7 +194,11 @@ class StatusWriter:
             waits, why = self._world.cluster.tasks.get(first[0]), self._world.refused.get(first[0])
             if waits is not None and why is not None:
                 self._report_pod(waits, why, now, event=True)
-        for fault in self._world.take_faults():
+        self._report_faults(now)
+
+    def _report_faults(self, now: float) -> None:
+        """The first of them: a selector that is wrong may concern every node there is."""
+        for fault in self._world.take_faults(_FAULTS):
             self._report_object(fault.resource, fault.obj, fault.refusal, now)
 
     def _report_object(self, resource: Resource, obj: Object, refusal: Refusal, now: float) -> None:
@@ -219,6 +224,7 @@ class StatusWriter:
 
     def progress(self, now: float) -> None:
         """Now and then: how far the pods of groups have come.  Turns write those that wait for a place."""
+        self._report_faults(now)
         if not self._world.moved or now < self._followed + GROUP_SECONDS:
             return
         self._followed = now
@@ -277,6 +283,8 @@ class StatusWriter:
             times.append(self._followed + GROUP_SECONDS)
         if self._uncounted:
             times.append(self._counted + QUEUE_SECONDS)
+        if self._world.blaming:
+            times.append(now)
         writes = self._writes.next_wake(now)
         if writes is not None:
             times.append(writes)
@@ -394,6 +402,7 @@ class NullStatusWriter(StatusWriter):
         self._write_decided(acted_on)
 
     def progress(self, now: float) -> None:
+        self._world.take_faults()
         gangs = self._world.cluster.gangs
         found = (gangs.get(id) for id in self._world.take_moved())
         slotted = (
