@@ -15,6 +15,7 @@ from podium.core.framework.session import Session
 from podium.core.plugins.give_up import GiveUp
 from podium.dialects import DIALECTS
 from podium.dialects.aibee.translate import OWNERSHIP
+from podium.dialects.aibee.types import Pool
 from podium.dialects.arranger.names import TYJOBS
 from podium.dialects.dialect import Ownership
 from podium.dialects.koordinator.pages import page
@@ -26,6 +27,7 @@ from podium.kube.resources import NODES, PERSISTENTVOLUMECLAIMS, PODS, Resource
 from podium.kube.wire import Node, Object, struct_of
 from podium.runtime.configuration import default_profiles, serving_all
 from tests.dialects.arranger_stage import job, template
+from tests.dialects.pool_stage import PoolStage
 
 Document = dict[str, Any]
 
@@ -114,6 +116,56 @@ def test_a_pool_is_asked_about_each_node_once() -> None:
     for number in range(1, len(documents)):
         owners.drop(f"pool-{number}")
     assert owners.owner(nodes[0]) == ("aibee/pool-0", None)
+
+
+def test_a_node_is_asked_about_by_the_pools_whose_label_it_has() -> None:
+    asked: list[str] = []
+
+    def claims(pool: Any) -> Any:
+        claim = OWNERSHIP.claims(pool)
+
+        def noted(each: Node) -> bool:
+            asked.append(pool.name)
+            return claim is not None and claim(each)
+
+        return noted
+
+    def pool(name: str, **spec: Any) -> Pool:
+        return msgspec.convert({"metadata": {"name": name}, "spec": spec}, Pool)
+
+    owners = NodeOwners(Ownership(claims, OWNERSHIP.judge, OWNERSHIP.label))
+    for number in range(100):
+        owners.put(pool(f"p{number}", nodeSelector={"matchLabels": {"pool": f"p{number}", "x": "1"}}))
+    owners.put(pool("gpus", supportResources=["nvidia.com/gpu"]))
+    one = msgspec.convert({"metadata": {"name": "n", "labels": {"pool": "p7", "x": "1"}}}, Node)
+    assert owners.owner(one) == ("aibee/p7", None)
+    assert sorted(asked) == ["gpus", "p7"]
+    assert owners.put(pool("p7", nodeSelector={"matchLabels": {"pool": "p8"}})) == ["n"]
+    owners.drop("p8")
+    two = msgspec.convert({"metadata": {"name": "m", "labels": {"pool": "p8", "x": "1"}}}, Node)
+    assert owners.owner(two) == ("aibee/p7", None), "by the label that it has now"
+
+
+def test_a_selector_that_contests_every_node_is_told_of_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = PoolStage()
+    stage.pool("a", {"x": "1"})
+    for number in range(250):
+        stage.add_node(f"n{number}", labels={"x": "1", "y": "1"})
+    stage.settle()
+    stage.pool("b", {"y": "1"})
+    stage.tell()
+    taken: list[int] = []
+    take = stage.world.take_faults
+    monkeypatch.setattr(stage.world, "take_faults", lambda most: _counted(take(most), taken))
+    stage.settle()
+    assert max(taken) == 100
+    assert sum(taken) >= 250
+    assert stage.members()["Default"] == sorted(f"n{number}" for number in range(250))
+
+
+def _counted(found: list[Any], counts: list[int]) -> list[Any]:
+    counts.append(len(found))
+    return found
 
 
 # --- gangs that start together --------------------------------------------------------------------------------

@@ -148,6 +148,8 @@ class Ownership(msgspec.Struct, frozen=True):
     # Whose a node is, by the names of the objects that claim it: of two and more, the first two.  The queue's id
     # ("" for none of the kind's), and what is wrong with that.
     judge: Callable[[Sequence[str]], tuple[str, Refusal | None]]
+    # A label that all nodes have which an object claims, None if there is none such: it is not asked about others.
+    label: Callable[[Any], tuple[str, str] | None] = lambda obj: None
 
     def owner(self, objects: Iterable[Object], node: Node) -> str:
         """Whose a node is, given all objects of the kind."""

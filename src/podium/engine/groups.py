@@ -8,6 +8,7 @@ that is only a part of it (`gathered`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import msgspec
 
@@ -53,7 +54,7 @@ class Groups:
         self._gathered = Gathered(self.groups.items(), self.cache)
         self._group_facts: dict[str, GangFacts] = {}
         self._stale: dict[Key, None] = {}  # pods to be read again, in order
-        self._faults: list[Fault] = []
+        self._faults: dict[tuple[Resource, str, str, Refusal], Fault] = {}
         self._pages = [dialect.pages for dialect in dialects if dialect.pages is not None]
 
     def page(self, path: str) -> Document | None:
@@ -61,14 +62,12 @@ class Groups:
         found = (page(path, self.cluster.gangs) for page in self._pages)
         return next((each for each in found if each is not None), None)
 
-    def take_faults(self, most: int | None = None) -> list[Fault]:
-        """What was found wrong with objects other than pods since the last time, or the first of it."""
-        faults = self._faults[:most]
-        del self._faults[:most]
-        return faults
+    def take_faults(self, most: int = 1 << 30) -> list[Fault]:
+        """What was found wrong with objects other than pods since the last time, the first of it."""
+        return [self._faults.pop(each) for each in list(islice(self._faults, most))]
 
     def blame(self, resource: Resource, obj: Object, refusal: Refusal) -> None:
-        self._faults.append(Fault(resource, obj, refusal))
+        self._faults[resource, obj.namespace, obj.name, refusal] = Fault(resource, obj, refusal)
 
     def _read_group(self, resource: Resource, obj: Object) -> None:
         kind = self.groups[resource]

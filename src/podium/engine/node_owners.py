@@ -1,12 +1,13 @@
 """Whose each node is, where objects claim nodes by what these are like.
 
 Objects and nodes come and change one by one, and there may be thousands of either.  Which objects claim a node is
-kept with it: a new object is asked about every node once, a new node about every object, and nothing else is.
+kept with it: a new object is asked about every node once, and nothing else is.  A new node is asked about by the
+objects that it may be for: most are known by a label that all of their nodes have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -34,6 +35,8 @@ class NodeOwners:
         self._ownership = ownership
         self._claims: dict[str, Callable[[Node], bool]] = {}
         self._nodes: dict[str, _Known] = {}
+        self._labels: dict[str, tuple[str, str] | None] = {}  # by object
+        self._labelled: dict[tuple[str, str] | None, set[str]] = {None: set()}
 
     def put(self, obj: Object) -> list[str]:
         """An object has come or changed: the nodes that another one owns now, or that are contested otherwise."""
@@ -42,13 +45,32 @@ class NodeOwners:
             return self.drop(obj.name)
         first = obj.name not in self._claims
         self._claims[obj.name] = claim
+        self._know(obj.name, self._ownership.label(obj))
         return self._moved(obj.name, lambda node: claim(node), new=first)
 
     def drop(self, name: str) -> list[str]:
         """An object is gone, or claims nothing any more."""
         if self._claims.pop(name, None) is None:
             return []
+        self._unknow(name)
         return self._moved(name, lambda node: False, new=False)
+
+    def _know(self, name: str, label: tuple[str, str] | None) -> None:
+        self._unknow(name)
+        self._labels[name] = label
+        self._labelled.setdefault(label, set()).add(name)
+
+    def _unknow(self, name: str) -> None:
+        label = self._labels.pop(name, None)
+        alike = self._labelled.get(label, set())
+        alike.discard(name)
+        if label is not None and not alike:
+            self._labelled.pop(label, None)
+
+    def _candidates(self, node: Node) -> Iterator[str]:
+        yield from self._labelled[None]
+        for label in node.labels.items() if node.labels else ():
+            yield from self._labelled.get(label, ())
 
     def _moved(self, name: str, claim: Callable[[Node], bool], *, new: bool) -> list[str]:
         moved: list[str] = []
@@ -71,7 +93,7 @@ class NodeOwners:
         known = self._nodes.get(node.name)
         if known is not None and _looks(known.node) == _looks(node):
             return known.answer
-        claimed_by = SortedList(name for name, claim in self._claims.items() if claim(node))
+        claimed_by = SortedList(name for name in self._candidates(node) if self._claims[name](node))
         known = self._nodes[node.name] = _Known(node, claimed_by, self._ownership.judge(claimed_by[:2]))
         return known.answer
 

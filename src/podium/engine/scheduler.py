@@ -248,7 +248,7 @@ class Scheduler:
         return self._dispatcher.take(now)
 
     def finish_turn(self) -> None:
-        """Takes the turn under way to its end: whoever looks at the model sees nothing that is only being tried."""
+        """Takes the turn under way to its end: who looks at the model sees nothing that is only being tried."""
         while self._turn is not None:
             if next(self._turn, None) is None:
                 self._turn = None

@@ -417,6 +417,7 @@ class NullStatusWriter(StatusWriter):
         yield len(acted_on)
 
     def progress(self, now: float) -> None:
+        self._world.take_faults()
         gangs = self._world.cluster.gangs
         found = (gangs.get(id) for id in self._world.take_moved())
         slotted = (

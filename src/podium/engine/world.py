@@ -319,13 +319,13 @@ class World(Groups):
         for name in nodes:
             row, node = self.cluster.nodes.rows.get(name), self.cache.find(r.NODES, Node, ("", name))
             facts = self.cluster.nodes.facts[row] if row is not None else None
-            if node is not None and facts is not None:
+            if row is not None and node is not None and facts is not None:
                 owner, faults = self.queue_objects.owner(node)
                 for fault in faults:
                     self.blame(r.NODES, node, fault)
                 if owner != facts.queue:
                     self.cluster_events.nodes = True
-                    self.cluster.put_node(msgspec.structs.replace(facts, queue=owner))
+                    self.cluster.nodes.give(row, owner)
 
     def _read_queue(self, queue: Queue) -> None:
         known = self.cluster.queues.get(queue.id)

@@ -105,6 +105,15 @@ class Nodes:
         self.row_versions[row] += 1
         return row
 
+    def give(self, row: int, queue: str) -> None:
+        """A node changes hands: nothing else about it is new, and thousands may do so at once."""
+        facts = self.facts[row]
+        assert facts is not None
+        self.facts[row] = msgspec.structs.replace(facts, queue=queue)
+        self.properties.owners.put(row, queue or None)
+        self.version += 1
+        self.row_versions[row] += 1
+
     def _fill(self, table: NDArray[np.int64], row: int, amounts: Mapping[str, int]) -> None:
         table[row] = 0
         for name, amount in amounts.items():

@@ -93,6 +93,12 @@ def _claims(pool: Pool) -> Callable[[Node], bool] | None:
     return selects
 
 
+def _label(pool: Pool) -> tuple[str, str] | None:
+    """One that all nodes of a pool have."""
+    labels = pool.spec.node_selector.match_labels if pool.spec.node_selector is not None else None
+    return min(labels.items()) if labels else None
+
+
 def _offered(node: Node) -> Mapping[str, int]:
     given = node.status.allocatable
     return read_amounts(given if given is not None else node.status.capacity, "")[0]
@@ -104,7 +110,7 @@ def _judge(pools: Sequence[str]) -> tuple[str, Refusal | None]:
     return (pool_id(pools[0]) if pools else ""), None
 
 
-OWNERSHIP = Ownership(_claims, _judge)
+OWNERSHIP = Ownership(_claims, _judge, _label)
 
 
 # --- pods --------------------------------------------------------------------------------------------------
