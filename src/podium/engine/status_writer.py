@@ -36,6 +36,7 @@ from podium.dialects.dialect import Verdict
 from podium.dialects.queue_report import QueueReport
 from podium.engine import effects
 from podium.engine.clashes import ANOTHER_SCHEDULER, Clash
+from podium.engine.late_reports import LateReports
 from podium.engine.outcomes import is_doubtful, wanted_pause
 from podium.engine.world import World
 from podium.engine.write_queue import WriteQueue
@@ -89,6 +90,8 @@ class StatusWriter:
         self._followed = 0.0
         self._awaiting: dict[str, float] = {}  # new pods without their group, and when that is a condition
         self._acted_on: dict[str, None] = {}  # gangs whose controllers wait for what this turn decides
+        self._late_pods: LateReports[Refusal] = LateReports(REPEAT_SECONDS)
+        self._late_groups: LateReports[Verdict] = LateReports(REPEAT_SECONDS)
         self._logged: dict[str, float] = {}  # when a failure was last logged, by who failed
 
     # --- what there is to write --------------------------------------------------------------------------------
@@ -202,6 +205,7 @@ class StatusWriter:
 
     def progress(self, now: float) -> None:
         """Now and then: how far the pods of groups have come.  Turns write those that wait for a place."""
+        self._catch_up(now)
         if not self._world.moved or now < self._followed + GROUP_SECONDS:
             return
         self._followed = now
@@ -209,6 +213,18 @@ class StatusWriter:
             gang = self._world.cluster.gangs.get(id)
             if gang is not None and not (gang.counts[State.PENDING] and not quorum.started(gang)):
                 self._report_group(gang, None, now)
+
+    def _catch_up(self, now: float) -> None:
+        """Writes numbers that were left out, of those that still wait for the same."""
+        cluster = self._world.cluster
+        for id, refusal in self._late_pods.take(now):
+            task = cluster.tasks.get(id)
+            if task is not None and task.state is State.PENDING:
+                self._report_pod(task, refusal, now, event=False)
+        for id, verdict in self._late_groups.take(now):
+            gang = cluster.gangs.get(id)
+            if gang is not None and not quorum.started(gang):
+                self._report_group(gang, verdict, now)
 
     def _report_queue(self, fault: QueueFault, now: float) -> None:
         for resource, kind in self._world.queues.items():
@@ -238,6 +254,7 @@ class StatusWriter:
 
     def forget(self, task: str) -> None:
         self._reported.pop(task, None)
+        self._late_pods.drop(task)
         self._objects_reported.pop(task, None)
 
     # --- the queue of writes -----------------------------------------------------------------------------------
@@ -260,6 +277,7 @@ class StatusWriter:
             times.append(self._followed + GROUP_SECONDS)
         if self._uncounted:
             times.append(self._counted + QUEUE_SECONDS)
+        times += [due for due in (self._late_pods.due, self._late_groups.due) if due is not None]
         writes = self._writes.next_wake(now)
         if writes is not None:
             times.append(writes)
@@ -278,7 +296,12 @@ class StatusWriter:
             return  # first the mark, then the condition: see `gathered`
         last, reported = self._reported.get(task.id), _LastStatus(refusal.shape, frozenset(), refusal, now)
         if last is not None and last.stands(reported):
+            if last.content != refusal:
+                self._late_pods.put(task.id, refusal, now)
+            else:
+                self._late_pods.drop(task.id)
             return
+        self._late_pods.drop(task.id)
         sentence = reported.sentence = str(refusal)
         self._reported[task.id] = reported
         if last is not None and last.sentence == sentence:
@@ -290,6 +313,7 @@ class StatusWriter:
 
     def _withdraw(self, task: Task) -> None:
         """A pod has a place: a condition that is still to be written about why it waits is no longer true."""
+        self._late_pods.drop(task.id)
         if self._reported.pop(task.id, None) is not None:
             self._writes.withdraw((PODS.group_resource, task.namespace, task.name))
 
@@ -300,9 +324,15 @@ class StatusWriter:
             return False
         resource, kind, obj = found
         last = self._groups_reported.pop(gang.id, None)
-        if verdict is not None:
+        if verdict is None:
+            self._late_groups.drop(gang.id)
+        else:
             reported = _status_of(gang, verdict.refusal, now)
             repeated = last is not None and last.stands(reported)
+            if last is not None and repeated and last.content != reported.content:
+                self._late_groups.put(gang.id, verdict, now)
+            else:
+                self._late_groups.drop(gang.id)
             verdict = msgspec.structs.replace(verdict, repeated=repeated)
             self._groups_reported[gang.id] = last if last is not None and repeated else reported
             if last is None or last.why != reported.why:
