@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,15 @@ def test_the_cluster_of_this_machine_is_meant_where_nothing_else_is_said(tmp_pat
             done = podium(*words, env=env)
             assert done.returncode == 0, (words, done.stderr)
         assert "http://127.0.0.1:" in podium("status", env=env).stdout
+        kubeconfig = tmp_path / "stranger"
+        known = (tmp_path / "podium" / "kubeconfig").read_text()
+        kubeconfig.write_text(re.sub(r"token: .*", "token: wrong", known))
+        for words in (("queue",), ("submit", str(job)), ("pools",)):
+            stranger = podium(*words, "--kubeconfig", str(kubeconfig), env=env)
+            assert stranger.returncode == 1
+            assert stranger.stderr == (
+                "podium: the server does not know who asks, by this kubeconfig: Unauthorized\n"
+            )
         unknown = podium("queue", "-q", "nowhere", env=env)
         assert unknown.returncode == 2
         assert "--queue nowhere: there is no such queue; there are" in unknown.stderr

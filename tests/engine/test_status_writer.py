@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from podium.core.model.decisions import Failure, Refuse
 from podium.dialects import DIALECTS
 from podium.dialects.volcano.names import PODGROUPS
-from podium.engine.status_writer import REPEAT_SECONDS, NullStatusWriter, StatusWriter
+from podium.engine.null_status_writer import NullStatusWriter
+from podium.engine.status_writer import REPEAT_SECONDS, StatusWriter
 from podium.engine.world import World
 from podium.engine.write_queue import AT_ONCE
 from podium.kube.changes import Change, Create
@@ -136,3 +138,20 @@ def test_a_pod_with_a_place_is_not_said_to_wait() -> None:
     assert stage.placed == {"p": "n2"}
     conditions = stage.get(PODS, "p")["status"]["conditions"]
     assert [each["status"] for each in conditions if each["type"] == "PodScheduled"] == ["True"]
+
+
+def test_numbers_that_were_left_out_are_written_though_nothing_else_happens() -> None:
+    stage = Stage()
+    stage.node("n1")
+    stage.group("ring", 3)
+
+    def told() -> list[str]:
+        pods = [stage.server.ok("GET", PODS.path("default", f"ring-{number}")) for number in range(2)]
+        return [each["message"] for pod in pods for each in pod["status"]["conditions"]]
+
+    for number in range(2):
+        stage.pod(f"ring-{number}", "ring")
+        stage.settle(5.0)
+    assert [re.findall(r"has (\d)", each) for each in told()] == [["1"], ["2"]]
+    stage.settle(REPEAT_SECONDS)
+    assert [re.findall(r"has (\d)", each) for each in told()] == [["2"], ["2"]]

@@ -196,6 +196,22 @@ async def test_a_change_shows_within_a_second(chromium: Browser, cluster: Cluste
     chromium.until("[...podium.store.jobs.values()].some((row) => row[1].includes('newcomer'))", seconds=2.0)
 
 
+def test_large_jobs_have_colours_of_their_own(chromium: Browser, cluster: Cluster) -> None:
+    """The ink that covers least is the next one: many small jobs may share one, two large ones do not."""
+    logged_in(chromium, cluster)
+    chromium.evaluate("""(() => {
+        const { store } = podium, row = (gpus) => { const made = []; made[store.J.gpus] = gpus; return made; };
+        store.inkUse.fill(0);
+        window.inks = [96, 1, 1, 1, 1, 1, 1, 1, 64].map((gpus, at) => {
+            store.jobs.set(-at - 1, row(gpus));
+            return store.ink(-at - 1);
+        });
+    })()""")
+    inks = chromium.evaluate("window.inks")
+    assert inks[0] not in inks[1:]
+    assert len(set(inks)) == len(inks) - 1
+
+
 def test_every_control_has_a_name(chromium: Browser, cluster: Cluster) -> None:
     nameless = """[...document.querySelectorAll('button, a, select, input, canvas, table')].filter((each) => {
       const label = each.getAttribute('aria-label') || each.textContent.trim() || each.labels?.[0]?.textContent;

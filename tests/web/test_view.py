@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from podium.core.framework.plugin import Plugin
-from podium.kube.resources import PODS
+from podium.kube.resources import NODES, PODS
 from podium.kube.transport import MERGE_PATCH
 from podium.runtime.measuring import MeasuredScheduler, Stopwatch
 from podium.web import details, history, job_rows, journal, node_rows, queue_rows
@@ -229,6 +229,19 @@ def test_queues_have_shares_and_borrow() -> None:
     assert a["jobs"].get("starting", 0) == 2
     assert a["gpu"][1] is not None
     assert page.queue("root")["gpu"][0] == 6.0  # what is below counts above
+
+
+def test_the_share_of_a_queue_that_owns_nodes_is_what_they_have() -> None:
+    looking = Looking()
+    stage, page = looking.stage, looking.page
+    for name in ("n1", "n2"):
+        stage.node(name, **{GPU: "8"})
+    stage.server.ok("PATCH", NODES.path("", "n1"), {"metadata": {"labels": {"team": "mine"}}}, media=MERGE_PATCH)
+    pool = {"apiVersion": "resource.aibee.cn/v1alpha1", "kind": "Pool", "metadata": {"name": "mine"}}
+    stage.apply(pool | {"spec": {"nodeSelector": {"matchLabels": {"team": "mine"}}}})
+    looking.settle()
+    mine = page.queue("mine")
+    assert (mine["nodes"], mine["gpu"][1]) == (1, 8.0)
 
 
 def test_the_model_is_followed_though_nobody_looks() -> None:

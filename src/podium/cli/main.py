@@ -15,7 +15,7 @@ import click
 from podium import __version__
 from podium.cli.exits import DONE, FAILED, WRONG_USAGE
 from podium.cli.options import Commands
-from podium.errors import PodiumError, UsageError
+from podium.errors import ApiError, PodiumError, UsageError
 
 _COMMANDS = (
     "cancel",
@@ -104,7 +104,8 @@ def run(arguments: list[str]) -> int:
         _complain(str(error))
         return WRONG_USAGE
     except PodiumError as error:
-        _complain(str(error))
+        stranger = isinstance(error, ApiError) and error.code == 401
+        _complain(f"the server does not know who asks, by this kubeconfig: {error}" if stranger else str(error))
         return FAILED
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted")

@@ -61,7 +61,9 @@ async def _listed(
     except ApiError as error:
         if error.code == 404:
             return []
-        if error.code not in (401, 403) or resource in (NODES, PODS):
+        if error.code == 401:
+            raise  # nothing else may be read either
+        if error.code != 403 or resource in (NODES, PODS):
             raise UsageError(f"{resource.group_resource} cannot be read: {error}") from None
         warn(f"{resource.group_resource} may not be read and count as none: {error}")
         return []

@@ -31,11 +31,12 @@ from podium.engine.counters import Counters
 from podium.engine.decision_log import DecisionLog
 from podium.engine.dispatcher import Dispatcher
 from podium.engine.disruptions import Disruptions
+from podium.engine.null_status_writer import NullStatusWriter
 from podium.engine.periods import Periods
 from podium.engine.quick_fit import QuickFit
 from podium.engine.recovery import GIVEN_UP, Recovery, would_come_again
 from podium.engine.requeue import FLUSH, PACE, Look, Requeue
-from podium.engine.status_writer import NullStatusWriter, StatusWriter
+from podium.engine.status_writer import StatusWriter
 from podium.engine.world import World
 from podium.kube.controller import Ticket
 from podium.kube.resources import Resource

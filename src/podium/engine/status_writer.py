@@ -36,6 +36,7 @@ from podium.core.model.model import Gang, Phase, QuotaGate, State, Task
 from podium.dialects.dialect import Verdict
 from podium.engine import effects
 from podium.engine.clashes import ANOTHER_SCHEDULER, Clash
+from podium.engine.late_reports import LateReports
 from podium.engine.outcomes import is_doubtful, wanted_pause
 from podium.engine.queue_status import QueueStatus
 from podium.engine.recovery import would_come_again
@@ -53,7 +54,7 @@ log = logging.getLogger(__name__)
 REPEAT_SECONDS = 60.0
 AWAITED_SECONDS = 5.0  # how long the controllers may take for the group of a new pod before that is a condition
 GROUP_SECONDS = 1.0  # between two reports on how far the pods of groups have come
-_PORTION = 100  # pods, groups or other objects that are reported on before others get their turn
+PORTION = 100  # pods, groups or other objects that are reported on before others get their turn
 PARTNERS_IN_EVENT = 20  # of the gangs that start with one, so many are looked at: thousands may be listed
 PODS_WITH_EVENTS = 5  # of a group; all of its pods have a condition
 MOST_WAITING = 100  # writes waiting beyond which a bind gets no event
@@ -93,6 +94,8 @@ class StatusWriter:
         self._followed = 0.0
         self._awaiting: dict[str, float] = {}  # new pods without their group, and when that is a condition
         self._acted_on: dict[str, None] = {}  # gangs whose controllers wait for what this turn decides
+        self._late_pods: LateReports[Refusal] = LateReports(REPEAT_SECONDS)
+        self._late_groups: LateReports[Verdict] = LateReports(REPEAT_SECONDS)
         self._logged: dict[str, float] = {}  # when a failure was last logged, by who failed
 
     # --- what there is to write --------------------------------------------------------------------------------
@@ -188,7 +191,7 @@ class StatusWriter:
 
         Some at a time: whether that was all.
         """
-        for task, profile, refusal in self._world.take_changed_refusals(_PORTION):
+        for task, profile, refusal in self._world.take_changed_refusals(PORTION):
             if profile not in profiles:
                 continue
             self._awaiting.pop(task.id, None)
@@ -203,7 +206,7 @@ class StatusWriter:
             waits, why = self._world.cluster.tasks.get(first[0]), self._world.refused.get(first[0])
             if waits is not None and why is not None:
                 self._report_pod(waits, why, now, event=True)
-        for fault in self._world.take_faults(_PORTION):
+        for fault in self._world.take_faults(PORTION):
             self._report_object(fault.resource, fault.obj, fault.refusal, now)
         return not self._world.reports_waiting
 
@@ -226,8 +229,8 @@ class StatusWriter:
             if gang is not None:
                 self._report_group(gang, None, now, urgent=True)
                 self._report_held(gang, now)
-            if number % _PORTION == 0:
-                yield _PORTION
+            if number % PORTION == 0:
+                yield PORTION
         self._turns += 1
         self._queue_status.turn_ended()
         self._queue_status.go_on(now)
@@ -237,13 +240,26 @@ class StatusWriter:
 
         Turns write those that wait for a place.
         """
+        self._catch_up(now)
         if not self._moved and self._world.moved and now >= self._followed + GROUP_SECONDS:
             self._followed, self._moved = now, self._world.take_moved()
-        for id in list(islice(self._moved, _PORTION)):
+        for id in list(islice(self._moved, PORTION)):
             del self._moved[id]
             gang = self._world.cluster.gangs.get(id)
             if gang is not None and not (gang.counts[State.PENDING] and not quorum.started(gang)):
                 self._report_group(gang, None, now)
+
+    def _catch_up(self, now: float) -> None:
+        """Writes numbers that were left out, of those that still wait for the same."""
+        cluster = self._world.cluster
+        for id, refusal in self._late_pods.take(now, PORTION):
+            task = cluster.tasks.get(id)
+            if task is not None and task.state is State.PENDING:
+                self._report_pod(task, refusal, now, event=False)
+        for id, verdict in self._late_groups.take(now, PORTION):
+            gang = cluster.gangs.get(id)
+            if gang is not None and not quorum.started(gang):
+                self._report_group(gang, verdict, now)
 
     def _report_queues(self, faults: list[QueueFault], now: float) -> None:
         """Every queue may have a fault: the objects are gone through once for all."""
@@ -277,6 +293,7 @@ class StatusWriter:
 
     def forget(self, task: str) -> None:
         self._reported.pop(task, None)
+        self._late_pods.drop(task)
         self._objects_reported.pop(task, None)
 
     # --- the queue of writes -----------------------------------------------------------------------------------
@@ -302,6 +319,7 @@ class StatusWriter:
         counted = self._queue_status.next_wake(now)
         if counted is not None:
             times.append(counted)
+        times += [due for due in (self._late_pods.due, self._late_groups.due) if due is not None]
         writes = self._writes.next_wake(now)
         if writes is not None:
             times.append(writes)
@@ -320,7 +338,12 @@ class StatusWriter:
             return  # first the mark, then the condition: see `gathered`
         last, reported = self._reported.get(task.id), _LastStatus(refusal.shape, frozenset(), refusal, now)
         if last is not None and last.stands(reported):
+            if last.content != refusal:
+                self._late_pods.put(task.id, refusal, now)
+            else:
+                self._late_pods.drop(task.id)
             return
+        self._late_pods.drop(task.id)
         sentence = reported.sentence = str(refusal)
         self._reported[task.id] = reported
         if last is not None and last.sentence == sentence:
@@ -334,6 +357,7 @@ class StatusWriter:
 
     def _withdraw(self, task: Task) -> None:
         """A pod has a place: a condition that is still to be written about why it waits is no longer true."""
+        self._late_pods.drop(task.id)
         if self._reported.pop(task.id, None) is not None:
             self._writes.withdraw((PODS.group_resource, task.namespace, task.name))
 
@@ -344,9 +368,15 @@ class StatusWriter:
             return False
         resource, kind, obj = found
         last = self._groups_reported.pop(gang.id, None)
-        if verdict is not None:
+        if verdict is None:
+            self._late_groups.drop(gang.id)
+        else:
             reported = _status_of(gang, verdict.refusal, now)
             repeated = last is not None and last.stands(reported)
+            if last is not None and repeated and last.content != reported.content:
+                self._late_groups.put(gang.id, verdict, now)
+            else:
+                self._late_groups.drop(gang.id)
             verdict = msgspec.structs.replace(verdict, repeated=repeated)
             self._groups_reported[gang.id] = last if last is not None and repeated else reported
             if last is None or last.why != reported.why:
@@ -377,53 +407,6 @@ class StatusWriter:
         change = self._recorder.record(about, type, reason, message, now)
         if change is not None:
             self._writes.put(change)
-
-
-class NullStatusWriter(StatusWriter):
-    """Writes no conditions and events, for who watches the model itself: a simulation.  Failures are logged."""
-
-    def decided(self, decisions: Iterable[Decision], now: float) -> None:
-        acted_on: dict[str, None] = {}
-        for decision in decisions:
-            if isinstance(decision, Failure):
-                self._log(decision, now)
-            elif isinstance(decision, Reserve | Release | Resize):
-                acted_on[decision.gang] = None  # what controllers act on is written all the same
-        self._acted_on |= acted_on
-
-    def _write_decided(self, gangs: Iterable[str]) -> None:
-        for id in gangs:
-            gang = self._world.cluster.gangs.get(id)
-            found = self._world.group_of(gang) if gang is not None else None
-            if gang is not None and found is not None and found[1].decided is not None:
-                patch = found[1].decided(found[2], gang, self._world.places_of(gang))
-                if patch is not None:
-                    self._writes.put(patch, urgent=True)
-
-    def bad_objects(self, profiles: Container[str], now: float) -> bool:
-        self._world.take_changed_refusals(_PORTION)
-        self._world.take_faults(_PORTION)
-        return not self._world.reports_waiting
-
-    def bound(self, task: Task, now: float) -> None:
-        return
-
-    def bind_failed(self, task: Task, refusal: Refusal, now: float) -> None:
-        return
-
-    def turn_ended(self, now: float) -> Iterator[int]:
-        acted_on, self._acted_on = self._acted_on, {}
-        self._write_decided(acted_on)
-        yield len(acted_on)
-
-    def progress(self, now: float) -> None:
-        self._world.take_faults()
-        gangs = self._world.cluster.gangs
-        found = (gangs.get(id) for id in self._world.take_moved())
-        slotted = (
-            each.id for each in found if each is not None and any(task.slot for task in each.tasks.values())
-        )
-        self._write_decided(slotted)  # they may have lost places
 
 
 def _both(first: Patch | None, second: Patch | None) -> Patch | None:

@@ -16,6 +16,7 @@ from podium.queue_numbers import Admission
 from podium.reasons import Refusal
 
 _MOST_NODES = 64
+_MOST_MORE = 64  # pods beyond those that make room for the minimum: others may be let in before
 
 
 def admission_ladders(model: Model, gangs: Sequence[Gang], causes: Sequence[Refusal]) -> Iterator[Ladder]:
@@ -49,7 +50,8 @@ def _ended(model: Model, gangs: Sequence[Gang], column: int, lacks: int) -> Iter
             break
         lacks, least = lacks + amount, least + 1
     if lacks <= 0 < least:
-        yield Ladder("free", len(pods) - least + 1, lambda size: ending(pods[: least + size - 1], where), hint=1)
+        most = min(_MOST_MORE, len(pods) - least + 1)
+        yield Ladder("free", most, lambda size: ending(pods[: least + size - 1], where), hint=1)
 
 
 def _added(model: Model, column: int, resource: str, lacks: int) -> Iterator[Ladder]:

@@ -105,11 +105,12 @@ class Search:
         tasks = list(goal.waiting(model)) or [task for gang in tied for task in _pending(gang)]
         yield from other_ladders(model, tied, tasks, outcome.causes)
         yield from budget_ladders(model)
-        yield from admission_ladders(model, tied, outcome.causes)
         placeable = [task for task in tasks if not task.gated and not task.best_effort]
         if placeable:
             missing = max(len(goal.tasks), *(_missing(gang) for gang in tied), len(goal.gangs))
             yield from node_ladders(model, placeable, missing, outcome.causes, self._matching(placeable[0]))
+        else:
+            yield from admission_ladders(model, tied, outcome.causes)
         if not goal.tasks or any(gang.id not in goal.whole for gang in gangs):
             for gang in tied:
                 yield from lower_minimum(model, gang)

@@ -44,6 +44,7 @@ class Standings:
         self._lines: dict[str, dict[str, list[Gang]]] = {}
         self._standing: dict[str, dict[str, Standing]] = {}
         self._counts: dict[str, tuple[int, int]] | None = None
+        self._ownership: Ownership | None = None  # for as long as nobody changes the model
 
     def _read(self, profile: str) -> None:
         if profile in self._lines:
@@ -131,7 +132,9 @@ class Standings:
     def _estate(self, queue: Queue) -> _Estate | None:
         """What a queue that owns nodes has; None of one that takes its share of all."""
         cluster = self._model.cluster
-        ownership = Ownership(cluster.queues, cluster.nodes.properties)
+        if self._ownership is None:
+            self._ownership = Ownership(cluster.queues, cluster.nodes.properties)
+        ownership = self._ownership
         if not ownership.owns(queue.id):
             return None
         nodes = cluster.nodes

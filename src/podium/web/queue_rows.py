@@ -2,7 +2,7 @@
 
 Sums are by queue, and here go up the tree: what a queue below holds, the one above it holds as well.  What a
 queue should have is the word of the plugin that shares the cluster out, if the profile has one, else of the
-queue itself.
+queue itself; a queue that owns nodes should have what these have.
 """
 
 from __future__ import annotations
@@ -72,12 +72,15 @@ class QueueRows:
             cpu, memory, gpu = (
                 self._resource(queue, standing, held[id], waits[id], name) for name in ("cpu", "memory", "gpu")
             )
+            if id in owned:
+                own = self._columns.shown(self._offered(owned[id]))
+                cpu[DESERVED], memory[DESERVED], gpu[DESERVED] = own["cpu"], own["memory"], own["gpu"]
             gpu[WAITS] = round((gpu[WAITS] or 0) + unborn[id][0], 3)
             cpu[WAITS] = round((cpu[WAITS] or 0) + unborn[id][1], 3)
             parent = queue.parent if queue.parent in queues else ""
             found.append([
                 id, queue.name or "no queue", queue.dialect, parent, queue.weight, queue.open,
-                queue.priority, dict(states[id]), owned.get(id, 0), cpu, memory, gpu,
+                queue.priority, dict(states[id]), len(owned.get(id, ())), cpu, memory, gpu,
             ])  # fmt: skip
         self._raise_shares(found)
         return found
@@ -104,9 +107,17 @@ class QueueRows:
             queue = self._cluster.queues.get(queue.parent) if queue.parent else None
         return found
 
-    def _owned(self) -> Counter[str]:
-        """How many nodes belong to each queue."""
-        return Counter(facts.queue for facts in self._cluster.nodes.facts if facts is not None and facts.queue)
+    def _owned(self) -> dict[str, list[int]]:
+        """The rows of the nodes that belong to each queue."""
+        found: dict[str, list[int]] = {}
+        for row, facts in enumerate(self._cluster.nodes.facts):
+            if facts is not None and facts.queue:
+                found.setdefault(facts.queue, []).append(row)
+        return found
+
+    def _offered(self, rows: list[int]) -> dict[int, float]:
+        """What some nodes have: the share of the queue that owns them."""
+        return dict(enumerate(self._cluster.nodes.allocatable[rows].sum(axis=0).tolist()))
 
     def _resource(
         self, queue: Queue, standing: Standing | None, held: Counter[int], waits: Counter[int], name: str

@@ -110,8 +110,9 @@ export class QueuesPage {
     line.limit.hidden = limit === null || limit > whole * 1.0001;
     line.limit.style.left = percent(limit ?? 0);
     const parts = [`${amount(this.resource, used)} in use`];
-    if (deserved !== null) parts.push(`its share is ${amount(this.resource, deserved)}`);
-    if (borrowed > 0) parts.push(`${amount(this.resource, borrowed)} borrowed`);
+    const owner = row[Q.nodes] > 0; // what it holds elsewhere while its own nodes lend is borrowed as well
+    if (deserved !== null) parts.push(`${owner ? "its nodes have" : "its share is"} ${amount(this.resource, deserved)}`);
+    if (borrowed > 0) parts.push(`${owner ? "at least " : ""}${amount(this.resource, borrowed)} borrowed`);
     if (guaranteed) parts.push(`${amount(this.resource, guaranteed)} guaranteed`);
     if (limit !== null) parts.push(`at most ${amount(this.resource, limit)}`);
     if (waits) parts.push(`${amount(this.resource, waits)} waited for`);

@@ -144,20 +144,21 @@ export class Store {
     return typeof why === "string" ? why : this.whys.get(why)?.[1] ?? "";
   }
 
-  /** The ink of a job, the same on every page: of those that fewest others have. */
+  /** The ink of a job, the same on every page: the one that covers least, so that large jobs differ. */
   ink(job) {
     let found = this.inkOf.get(job);
     if (found === undefined) {
-      found = this.inkUse.indexOf(Math.min(...this.inkUse));
-      this.inkUse[found] += 1;
+      const ink = this.inkUse.indexOf(Math.min(...this.inkUse));
+      found = { ink, covers: Math.max(1, this.jobs.get(job)?.[this.J.gpus] ?? 1) };
+      this.inkUse[ink] += found.covers;
       this.inkOf.set(job, found);
     }
-    return `series${found}`;
+    return `series${found.ink}`;
   }
 
   #giveBack(job) {
-    const ink = this.inkOf.get(job);
-    if (ink !== undefined) this.inkUse[ink] -= 1; // it keeps the ink in the timeline
+    const found = this.inkOf.get(job);
+    if (found !== undefined) this.inkUse[found.ink] -= found.covers; // it keeps the ink in the timeline
   }
 
   /** What users call the job of an entry of the journal. */

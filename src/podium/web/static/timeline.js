@@ -43,7 +43,8 @@ export class TimelinePage {
     this.#curves(this.use, LINES, 100, " %");
     const S = this.store.S;
     const samples = this.#samples();
-    this.#curves(this.counts, COUNTS, Math.max(4, ...samples.map((row) => Math.max(row[S.running] ?? 0, row[S.waiting] ?? 0))), "");
+    const most = Math.max(4, ...samples.map((row) => Math.max(row[S.running] ?? 0, row[S.waiting] ?? 0)));
+    this.#curves(this.counts, COUNTS, 2 * Math.ceil(most / 2), ""); // half of it is a whole number of jobs
     this.#jobs();
     this.#table(samples);
   }
