@@ -136,6 +136,7 @@ def grow(order: Sequence[Unit], room: SessionRoom, now: float) -> Iterator[None]
 
     full: set[Unit] = set()
     passes = 1
+    yield from room.tell_apart(order)
     while units := growing():
         yield
         if room.extend_all(units, passes):
