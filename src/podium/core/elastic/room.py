@@ -14,7 +14,7 @@ What is asked for in large numbers is asked for in batches of equal members.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -131,9 +131,11 @@ class SessionRoom:
 
     # --- one more member -----------------------------------------------------------------------------------------
 
-    def settle_growth(self) -> None:
+    def settle_growth(self) -> Iterator[None]:
         """New members become slots, in the places that they have been given."""
-        for unit, rows in self._growth.take():
+        for number, (unit, rows) in enumerate(self._growth.take()):
+            if number % _PORTION == 0:
+                yield
             assert unit.like is not None
             self.kept.place(self.kept.extend(unit.like, len(rows)), rows)
 
@@ -160,11 +162,13 @@ class SessionRoom:
                 self._limits.give_back(unit, [unit.like] * more)
         return False
 
-    def extend_in_order(self, units: Sequence[Unit]) -> list[Unit]:
+    def extend_in_order(self, units: Sequence[Unit]) -> Generator[None, None, list[Unit]]:
         """Places one more member of each unit, in order, while there is room: those that got one."""
         got: list[Unit] = []
         full: set[object] = set()
-        for kind, some in groupby(units, key=self._kind):
+        for number, (kind, some) in enumerate(groupby(units, key=self._kind)):
+            if number % _PORTION == 0:
+                yield
             for unit in some if self._limits.binding else ():
                 assert unit.like is not None
                 if kind not in full and self._limits.refusal(unit, [unit.like]) is None:
