@@ -67,9 +67,17 @@ class Sample(msgspec.Struct, frozen=True):
 def measure(kind: str, size: int) -> Sample:
     with (
         tempfile.TemporaryDirectory(prefix="podium-bench-") as directory,
-        podium_up(Path(directory), "--nodes", str(CLUSTER_NODES)) as up,
+        podium_up(Path(directory), "--nodes-file", str(_nodes(Path(directory)))) as up,
     ):
         return uvloop.run(_measure(kind, size, Path(directory) / "kubeconfig", up.pid))
+
+
+def _nodes(directory: Path) -> Path:
+    """Nodes for all, which may be full, and one that only good pods tolerate: they wait for us and for no room."""
+    file = directory / "nodes.yaml"
+    taint = "{key: good, value: 'true', effect: NoSchedule}"
+    file.write_text(f"- {{name: node, count: {CLUSTER_NODES}}}\n- {{name: good, count: 1, taints: [{taint}]}}\n")
+    return file
 
 
 async def _measure(kind: str, size: int, kubeconfig: Path, pid: int) -> Sample:
@@ -105,7 +113,9 @@ def _by_resource(objects: Objects) -> Iterator[tuple[Resource, list[Document]]]:
 async def _good_pod(transport: HttpTransport, name: str) -> float:
     client = Client(transport)
     begun = time.monotonic()
-    await client.create(PODS, NAMESPACE, pod(name, priorityClassName="system-cluster-critical"))
+    tolerated = [{"key": "good", "operator": "Exists"}]
+    spec: Document = {"priorityClassName": "system-cluster-critical", "tolerations": tolerated}
+    await client.create(PODS, NAMESPACE, pod(name, **spec))
     while time.monotonic() < begun + PATIENCE:
         if (await client.get(PODS, NAMESPACE, name))["spec"].get("nodeName"):
             return time.monotonic() - begun

@@ -39,7 +39,7 @@ def one_by_one(order: Sequence[Unit], room: SessionRoom, now: float) -> Iterator
             else:
                 full.add(unit)
     yield
-    room.settle_growth()
+    yield from room.settle_growth()
 
 
 Job = tuple[float, int, int, int, bool, str]

@@ -14,6 +14,7 @@ from podium.core.model.decisions import Bind, Decision, Evict, Failure, QueueFau
 from podium.core.plugins.gang import GangPlugin
 from podium.core.plugins.priority import Priority
 from podium.dialects.dialect import QueueKind
+from podium.dialects.paddle import admission
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
 from podium.engine.queue_reports import QueueReports
 from podium.engine.status_writer import StatusWriter
@@ -201,3 +202,23 @@ def test_groups_that_came_further_are_reported_in_portions(monkeypatch: pytest.M
     calls = counting(monkeypatch, StatusWriter, "_report_group")
     assert most_in_a_step(steps, calls) <= 110
     assert calls["_report_group"] >= MANY
+
+
+# --- jobs -----------------------------------------------------------------------------------------------------
+
+
+def test_a_job_is_checked_again_when_its_spec_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its status moves all the time."""
+    calls = counting(monkeypatch, admission, "_template_errors")
+    steps = Steps(2)
+    ((resource, document),) = list(KINDS["training_jobs"](3))
+    document["metadata"] |= {"name": "often", "uid": "often"}
+    for seconds in range(20):
+        steps.observe(resource, document | {"status": {"podSeconds": seconds}})
+        steps.run(0.0)
+    assert calls["_template_errors"] == 1
+    document["spec"]["trainer"]["min-instance"] = 2
+    document["spec"]["volumes"] = [{"name": "NO NAME"}]
+    steps.observe(resource, document)
+    steps.run(0.0)
+    assert calls["_template_errors"] == 2

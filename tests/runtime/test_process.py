@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from podium.client.checkup import Level, check_up
 from podium.dialects import speaking
 from podium.dialects.volcano.names import COMMANDS
 from podium.embedded.exchange import refusal
@@ -173,6 +174,9 @@ async def test_binds_that_are_refused_are_told_everywhere(
         await until(reported)
         assert 'cannot create resource "pods/binding"' in await cluster.message("a")
         assert "no pod can be bound" in running.process.unready()
+        (finding,) = [each for each in await check_up(cluster.client) if each.what == "binds"]
+        assert finding.level is Level.BROKEN
+        assert 'cannot create resource "pods/binding"' in finding.sentence
         assert b'podium_bind_failures_total{reason="Forbidden"}' in running.metrics.text()
         said = [each.message for each in caplog.records if "could not be bound to node-0" in each.message]
         assert len(said) == 1, "the first time"
@@ -183,6 +187,7 @@ async def test_binds_that_are_refused_are_told_everywhere(
 
         await until(bound, 20)
         assert running.process.unready() == ""
+        assert "binds" not in [each.what for each in await check_up(cluster.client)]
 
 
 async def test_one_that_stands_by_is_ready_and_writes_nothing(cluster: Cluster) -> None:

@@ -33,6 +33,7 @@ from podium.kube.transport import Request
 _OLDEST = (1, 34)  # older servers refuse the definition of Queues, whose rules they take for too costly
 _FRESH_SECONDS = 60.0
 _RECENT_SECONDS = 600.0
+_NOT_BOUND = " could not be bound to "  # as in the reason BindFailed
 _NAMED = 6  # rights that are missing, in one sentence
 _REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False)
 _OWN = ("podium-scheduler", "podium-controllers")
@@ -235,6 +236,23 @@ def _schedules(name: str) -> bool:
     return "scheduler" in name or name in built_in_profiles()
 
 
+def _refused(pods: list[dict[str, Any]]) -> list[Finding]:
+    """What the scheduler was told when it bound pods that still wait: its rights are not the asker's."""
+    conditions = [
+        condition
+        for pod in pods
+        if not pod["spec"].get("nodeName")
+        for condition in pod.get("status", {}).get("conditions") or ()
+    ]
+    said = [each["message"] for each in conditions if _NOT_BOUND in (each.get("message") or "")]
+    if not said:
+        return []
+    sentence = f"{len(said)} pods could not be bound; one of them says: {said[0]}"
+    return [
+        Finding("binds", Level.BROKEN, sentence, "see whether the scheduler's account may create pods/binding")
+    ]
+
+
 async def _waiting(client: Client) -> list[Finding]:
     """Pods that nobody serves."""
     pods = await client.list(PODS)
@@ -245,7 +263,7 @@ async def _waiting(client: Client) -> list[Finding]:
         for pod in pods
         if not pod["spec"].get("nodeName") and pod["spec"].get("schedulerName", "") not in served
     )
-    findings = []
+    findings = _refused(pods)
     if not nodes:
         findings.append(Finding("nodes", Level.WARNING, "there are none: nothing can run", "add some"))
     else:

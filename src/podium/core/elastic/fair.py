@@ -136,6 +136,7 @@ def grow(order: Sequence[Unit], room: SessionRoom, now: float) -> Iterator[None]
 
     full: set[Unit] = set()
     passes = 1
+    yield from room.tell_apart(order)
     while units := growing():
         yield
         if room.extend_all(units, passes):
@@ -143,10 +144,9 @@ def grow(order: Sequence[Unit], room: SessionRoom, now: float) -> Iterator[None]
         elif passes > 1:
             passes = 1
         else:
-            got = room.extend_in_order(units)
+            got = yield from room.extend_in_order(units)
             full.update(set(units) - set(got))
-    yield
-    room.settle_growth()
+    yield from room.settle_growth()
 
 
 class _Shrinking:

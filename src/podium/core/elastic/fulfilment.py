@@ -134,7 +134,7 @@ class FulfilmentPolicy:
         for task in others.asking:
             self._record.add(room.request_of(task), 1)
         yield from self._passes(may_change, room)
-        room.settle_growth()
+        yield from room.settle_growth()
         for unit in may_change:
             yield
             for _ in range(unit.expected - unit.planned):

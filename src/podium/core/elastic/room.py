@@ -14,7 +14,7 @@ What is asked for in large numbers is asked for in batches of equal members.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -133,14 +133,16 @@ class SessionRoom:
 
     # --- one more member -----------------------------------------------------------------------------------------
 
-    def settle_growth(self) -> None:
+    def settle_growth(self) -> Iterator[None]:
         """New members become slots, in the places that they have been given: equal ones together."""
         equal: dict[int, list[tuple[Task, list[int]]]] = {}
         for unit, rows in self._growth.take():
             assert unit.like is not None
             equal.setdefault(unit.like.cls.number, []).append((unit.like, rows))
         for wanted in equal.values():
-            self.kept.extend_all(wanted)
+            for first in range(0, len(wanted), _PORTION):
+                yield
+                self.kept.extend_all(wanted[first : first + _PORTION])
 
     def extend(self, unit: Unit, count: int = 1) -> bool:
         return self.extend_all([unit], count)
@@ -165,11 +167,13 @@ class SessionRoom:
                 self._limits.give_back(unit, [unit.like] * more)
         return False
 
-    def extend_in_order(self, units: Sequence[Unit]) -> list[Unit]:
+    def extend_in_order(self, units: Sequence[Unit]) -> Generator[None, None, list[Unit]]:
         """Places one more member of each unit, in order, while there is room: those that got one."""
         got: list[Unit] = []
         full: set[object] = set()
-        for kind, some in groupby(units, key=self._kind):
+        for number, (kind, some) in enumerate(groupby(units, key=self._kind)):
+            if number % _PORTION == 0:
+                yield
             for unit in some if self._limits.binding else ():
                 assert unit.like is not None
                 if kind not in full and self._limits.refusal(unit, [unit.like]) is None:
@@ -187,6 +191,13 @@ class SessionRoom:
         for unit in got:
             unit.planned += 1
         return got
+
+    def tell_apart(self, units: Sequence[Unit]) -> Iterator[None]:
+        """Which units are alike, some at a time: plugins say that of each, and a pass needs it of all."""
+        for number, unit in enumerate(units):
+            if number % _PORTION == 0:
+                yield
+            self._kind(unit)
 
     def _kind(self, unit: Unit) -> object:
         kind = self._kinds.get(unit.name)

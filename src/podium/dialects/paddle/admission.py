@@ -6,7 +6,9 @@ about every job, so nothing depends on the hook: a job that came past it is fail
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -19,6 +21,7 @@ from podium.kube import fields
 from podium.kube.admission import Hook, Surroundings
 from podium.kube.fields import FieldError
 from podium.kube.names import check_dns_label
+from podium.kube.pod_script import SCRIPT
 from podium.schema import builtin, engine
 from podium.schema.filling import drop_nulls, fill
 from podium.schema.pod_defaults import default_pod_spec
@@ -40,7 +43,35 @@ def check_document(document: Document, old: Document | None, around: Surrounding
 
 
 def check_job(job: TrainingJob) -> list[FieldError]:
-    """What is wrong with a TrainingJob by itself."""
+    """What is wrong with a TrainingJob by itself.
+
+    Scheduler and controller ask that of every job whenever its status has moved, and it takes as long as to check
+    all of its pods: what was found is remembered by all that its pods are made of.
+    """
+    script = tuple(job.annotations.get(key) for key in SCRIPT)
+    made_of = (job.namespace, job.name, job.uid, script, msgspec.json.encode(job.spec))
+    return list(_check(_Asked(job, made_of)))
+
+
+class _Asked:
+    """A job that is the same question as another one that is made of the same."""
+
+    __slots__ = ("_made_of", "job")
+
+    def __init__(self, job: TrainingJob, made_of: Hashable) -> None:
+        self.job = job
+        self._made_of = made_of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asked) and other._made_of == self._made_of
+
+    def __hash__(self) -> int:
+        return hash(self._made_of)
+
+
+@lru_cache(maxsize=4096)
+def _check(asked: _Asked) -> list[FieldError]:
+    job = asked.job
     found = [*_name_errors(job), *_number_errors(job), *_resource_errors(job)]
     return found or list(_template_errors(job))
 
@@ -116,7 +147,7 @@ def _template_errors(job: TrainingJob) -> Iterator[FieldError]:
     """What a server would refuse of the pods: volumes, selectors, environment."""
     schema = builtin.type_named("PodTemplateSpec")
     for role in roles_of(job):
-        template = template_of(job, role)
+        template = deepcopy(template_of(job, role))  # parts of it are the job's own, and defaults are filled in
         reported = engine.type_error(template, schema)
         if reported is not None:
             yield FieldError("spec", "FieldValueTypeInvalid", f"its {role} pods would not be readable: {reported}")
