@@ -1,4 +1,4 @@
-"""Growth in batches gives what growth one by one gives, and what a plan gives goes to plugins gang by gang."""
+"""Growth in batches gives what growth one by one gives; slots of many gangs at once are undone like any others."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from podium.core.elastic import fair
 from podium.core.elastic.room import SessionRoom
 from podium.core.elastic.unit import Unit
+from podium.core.framework.plugin import Placed
 from podium.core.model.decisions import Reserve
-from podium.core.model.model import State
-from tests.core.jobs import GPU, Jobs
+from podium.core.model.model import State, Task
+from tests.core.jobs import GPU, Jobs, plan_profile
 from tests.core.world import GIB, NOW
 
 SIZES = st.integers(0, 12)
@@ -122,3 +123,54 @@ def test_of_several_shapes_each_is_dealt_one_by_one_until_no_node_takes_it(seed:
         for (_, _, left, left_whole), (_, _, right, right_whole) in combinations(units, 2):
             assert left_whole or left >= right
             assert right_whole or left - right <= 1
+
+
+def _three() -> tuple[Jobs, list[Task]]:
+    jobs = Jobs()
+    jobs.room("n1", cpu=20)
+    for name in ("a", "b", "c"):
+        jobs.job(name, [5], most=9)
+    return jobs, [next(iter(jobs.cluster.gangs[f"ns/{name}"].tasks.values())) for name in ("a", "b", "c")]
+
+
+def test_slots_of_many_gangs_are_taken_back_together() -> None:
+    jobs, likes = _three()
+    before = jobs.cluster.nodes.used.copy()
+    session = jobs.session(plan_profile())
+    statement = session.statement()
+    statement.extend_all([(likes[0], [0, 0]), (likes[1], [0]), (likes[2], [0, 0, 0])])
+    jobs.cluster.validate()
+    assert [like.gang.counts[State.ALLOCATED] for like in likes] == [2, 1, 3]
+    assert jobs.cluster.nodes.used[0, 0] == before[0, 0] + 6000
+    statement.rollback()
+    jobs.cluster.validate()
+    assert (jobs.cluster.nodes.used == before).all()
+    assert [len(like.gang.tasks) for like in likes] == [1, 1, 1]
+    statement.extend_all([(likes[0], [0, 0]), (likes[1], [0])])
+    statement.commit()
+    jobs.cluster.validate()
+    assert [like.gang.counts[State.RESERVED] for like in likes] == [2, 1, 0]
+    held = [each.gang for each in session.take_decisions() if isinstance(each, Reserve)]
+    assert held == ["ns/a", "ns/a", "ns/b"]
+
+
+def test_everybody_hears_of_each_gang_before_a_failure_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs, likes = _three()
+    session = jobs.session(plan_profile())
+    heard: list[tuple[str, int]] = []
+
+    def listen(placed: Placed) -> None:
+        heard.append((placed.gang.name, len(placed.tasks)))
+        if placed.gang.name == "a":
+            raise ValueError("no")
+
+    monkeypatch.setattr(session, "notify_allocated", listen)
+    monkeypatch.setattr(
+        session, "notify_deallocated", lambda placed: heard.append((placed.gang.name, -len(placed.tasks)))
+    )
+    statement = session.statement()
+    with pytest.raises(ValueError, match="no"):
+        statement.extend_all([(likes[0], [0, 0]), (likes[1], [0])])
+    statement.rollback()
+    jobs.cluster.validate()
+    assert heard == [("a", 2), ("b", 1), ("b", -1), ("a", -2)]

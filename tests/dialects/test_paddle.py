@@ -213,3 +213,45 @@ def test_a_job_that_asks_for_less_is_started_at_once() -> None:
     stage.patch(TRAININGJOBS, "late", {"spec": {"trainer": {"min-instance": 1, "max-instance": 1}}})
     stage.settle()
     assert stage.stands("late")["wanted"] == 1
+
+
+def test_the_room_of_a_deleted_job_goes_to_one_that_waits_within_a_period() -> None:
+    stage = Stage(4)
+    stage.submit("first", (2, 2), 10_000)
+    stage.pass_seconds(1)
+    stage.submit("late", (2, 2), 10_000)
+    assert not stage.stands("late").get("wanted")
+    stage.remove(TRAININGJOBS, "first")
+    stage.settle()
+    stage.pass_seconds(6)
+    assert stage.stands("late")["wanted"] == 2
+    assert len(stage.trainers("late")) == 2
+
+
+def test_bounds_that_are_moved_hold_at_once_downwards_and_with_the_next_plan_upwards() -> None:
+    """Also within the window: a size out of its bounds does not wait for it."""
+    stage = Stage(12)
+    stage.submit("job", (1, 9), 100_000)
+    stage.pass_seconds(6)
+    assert stage.stands("job")["wanted"] == 9
+    stage.patch(TRAININGJOBS, "job", {"spec": {"trainer": {"max-instance": 3}}})
+    stage.settle()
+    stage.pass_seconds(5)
+    assert len(stage.trainers("job")) == 3
+    stage.patch(TRAININGJOBS, "job", {"spec": {"trainer": {"min-instance": 5, "max-instance": 6}}})
+    stage.settle()
+    stage.pass_seconds(6)
+    assert stage.stands("job")["wanted"] >= 5
+    assert len(stage.trainers("job")) >= 5
+
+
+def test_a_priority_that_is_raised_counts_from_the_next_plan() -> None:
+    stage = Stage(8)
+    for name in ("a", "b"):
+        stage.submit(name, (1, 9), 100_000, freezingWindow=5)
+    stage.pass_seconds(60)
+    before = stage.stands("a")["wanted"]
+    stage.patch(TRAININGJOBS, "a", {"spec": {"priority": "Production"}})
+    stage.pass_seconds(60)
+    assert stage.stands("a")["wanted"] > before
+    assert stage.stands("b")["wanted"] == 1

@@ -120,7 +120,8 @@ class FairPolicy:
 def grow(order: Sequence[Unit], room: SessionRoom, now: float) -> Iterator[None]:
     """One more member for every unit that runs, pass after pass, until the room ends.
 
-    While all of a pass fits, the order within it does not matter: then several passes are made at once.
+    While all of a pass fits, sizes do not depend on the order within it: then several passes are made at once.
+    Members that are alike get what they would get one by one; of unlike ones, other nodes may be filled first.
     """
 
     def growing() -> list[Unit]:
