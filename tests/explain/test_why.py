@@ -166,11 +166,11 @@ def too_large_to_be_let_in(objects: Objects) -> None:
 CASES = [
     (
         partner_missing,
-        "it starts together with default/partner, which cannot start yet; default/partner is not there",
+        "it starts together with default/partner (no such gang), which cannot start yet",
         "let gang start without default/partner",
         PROFILE,
     ),
-    (partner_missing_of_a_group, "default/partner is not there", "let gang start without", PROFILE),
+    (partner_missing_of_a_group, "default/partner (no such gang)", "let gang start without", PROFILE),
     (members_missing_by_annotation, "needs 3 members and has 2", "let gang start with 2 of 3", PROFILE),
     (members_missing_of_a_group, "needs 3 members and has 2", "let gang start with 2 of 3", PROFILE),
     (

@@ -100,11 +100,11 @@ def test_what_is_no_text_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[st
     said = reported(capsys, "run", "--trace", kind, "--pods", str(file), *more)
     assert said == f"{file}, line 2, column 2: it is no text: a byte 0x89"
     assert reported(capsys, "run", "--trace", kind, "--pods", str(tmp_path), *more) == (
-        f"{tmp_path} cannot be read: Is a directory"
+        f"{tmp_path} cannot be read: is a directory"
     )
     none = tmp_path / "none"
     assert reported(capsys, "run", "--trace", kind, "--pods", str(none), *more).startswith(
-        f"{none} cannot be read: No such"
+        f"{none} cannot be read: no such"
     )
 
 
@@ -180,7 +180,7 @@ def test_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
-        (("--nodes", "1e400"), "1e400 cannot be read: No such file"),
+        (("--nodes", "1e400"), "1e400 cannot be read: no such file"),
         (("--nodes", "99999999999"), "--nodes: 99999999999 nodes are more than the 32768"),
         (("--nodes", "2", "--load", "nan"), "--load"),
         (("--nodes", "2", "--load", "1e400"), "--load"),
@@ -190,7 +190,7 @@ def test_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
         (("--nodes", "2", "--queue", "a=1e9"), "want NAME=WEIGHT"),
         (("--nodes", "2", "--queue", "A=1"), "the queue 'A' cannot be made"),
         (("--nodes", "0"), "a trace of jobs needs nodes"),
-        (("--nodes", "\u00b2"), "cannot be read: No such file"),
+        (("--nodes", "\u00b2"), "cannot be read: no such file"),
         (("--nodes", "2", "--queue", "a=\u00b2"), "want NAME=WEIGHT"),
         (("--nodes", "2", "--gpus-per-node", "9" * 20), f"--nodes: gpus: {'9' * 20} is more than 1,000,000"),
         (("--nodes", "twice.yaml"), "twice.yaml, line 1, column 12: it is not YAML: the key 'gpus' stands"),

@@ -165,7 +165,7 @@ def test_a_bad_trace_is_one_sentence(
 
 
 def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
+    with pytest.raises(UsageError, match="cannot be read: no such file"):
         read_muri(tmp_path / "none.csv")
     path = tmp_path / "picture.csv"
     path.write_bytes(b"\xff\xfe\x00")

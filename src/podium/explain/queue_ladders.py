@@ -244,9 +244,9 @@ def _alone(model: Model, gangs: Sequence[Gang], partners: Partners) -> Iterator[
         awaited = missing & frozenset(gang.together)
         if awaited:
             rewrite = _rewrite_gang(model, gang, GangWish(without=awaited))
-            others, are = listed(sorted(map(shown_gang, awaited))), "is" if len(awaited) == 1 else "are"
+            others = listed(sorted(map(shown_gang, awaited)))
             sentence = f"let {gang.name} start without {others}"
-            proposal = _proposal(f"alone {gang.id}", 1, sentence, rewrite, f"{others} {are} not there")
+            proposal = _proposal(f"alone {gang.id}", 1, sentence, rewrite)
             if proposal is not None:
                 yield Ladder(proposal.what, 1, lambda size, found=proposal: found)  # type: ignore[misc]
 
