@@ -43,7 +43,7 @@ def test_the_version(command: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["--leader-elect-retry-period", "soon"], "want a duration such as 500ms, 15s or 1m30s, not 'soon'"),
         (["--listen-address=8080"], "--listen-address wants [address]:port"),
         (["--healthz-address=x"], "--healthz-address wants [address]:port"),
-        (["--config=/nowhere/at/all"], "/nowhere/at/all cannot be read: No such file or directory"),
+        (["--config=/nowhere/at/all"], "/nowhere/at/all cannot be read: no such file or directory"),
         (["-v=high"], "want a number, not 'high'"),
         (["--kube-api-qps=-1"], "--kube-api-qps"),
         (["--leader-elect=perhaps"], "--leader-elect"),
@@ -89,7 +89,7 @@ def test_volcanos_command_line_is_accepted(kubeconfig: str, capsys: pytest.Captu
     assert run(["scheduler", "--kubeconfig", kubeconfig, *flags]) == 2  # there is no such file
     reported = capsys.readouterr().err.splitlines()
     assert [line for line in reported if "has no effect" not in line] == [
-        "podium: /nowhere cannot be read: No such file or directory"
+        "podium: /nowhere cannot be read: no such file or directory"
     ]
     assert len(reported) == 6
 

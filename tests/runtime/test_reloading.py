@@ -40,7 +40,7 @@ def test_the_first_one_must_be_good(path: Path) -> None:
     path.write_text(BAD)
     with pytest.raises(UsageError, match="there is no action 'alocate'"):
         Configuration(path)
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
+    with pytest.raises(UsageError, match="cannot be read: no such file"):
         Configuration(path.with_name("missing"))
 
 
@@ -111,7 +111,7 @@ def test_a_file_that_is_gone_is_told(path: Path) -> None:
     path.unlink()
     assert settle(configuration) == 1
     assert configuration.refused is not None
-    assert "cannot be read: No such file" in configuration.refused.why
+    assert "cannot be read: no such file" in configuration.refused.why
     assert actions(configuration) == ["enqueue", "allocate"]
 
 
