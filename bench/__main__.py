@@ -13,6 +13,7 @@ BENCHMARKS = (
     "decide",
     "plans",
     "bind",
+    "gangs",
     "latency",
     "restart",
     "rest",
