@@ -22,9 +22,7 @@ class Backfill(Action):
 
     def run(self, session: Session) -> Iterator[None]:
         session.keep_answers = session.arguments(self.name).flag(KEEP_ANSWERS.name)
-        found = yield from chosen(
-            session.own, lambda gang: gang.phase is not Phase.PENDING and any(_waiting(gang))
-        )
+        found = yield from chosen(session.own, _has_waiting)
         for gang in (yield from in_order(session, found)):
             session.attempt(gang, partial(self._place, session, gang), None)
             yield
