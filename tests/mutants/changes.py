@@ -59,6 +59,11 @@ def count(source: str) -> int:
     return sum(1 for _ in _changes(ast.parse(source)))
 
 
+def statements(source: str) -> list[str]:
+    """By the number of a change the first line of what it changes."""
+    return [_heading(change.statement) for change in _changes(ast.parse(source))]
+
+
 def mutant(path: str, source: str, number: int) -> Mutant:
     """One of them."""
     change = _nth(ast.parse(source), number)
