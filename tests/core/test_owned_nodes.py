@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from podium.core.model.constraints import Constraints, Port
 from podium.core.model.decisions import Evict
 from podium.core.profiles.profile import Profile
 from tests.core.world import World, profile
@@ -91,6 +92,27 @@ def test_a_gang_that_can_spare_nobody_leaves_whole(world: World) -> None:
     world.task("own", queue="mine")
     world.run(by())
     assert world.evicted == {"pair-0", "pair-1"}
+
+
+def test_where_more_than_room_counts_only_who_is_in_the_way_leaves(world: World) -> None:
+    world.node("a", cpu=8000, queue="mine")
+    for name in ("first", "last"):
+        world.task(name, at="a", queue="theirs")
+    world.task("in-the-way", Constraints(ports=(Port(80),)), at="a", queue="theirs")
+    world.task("own", Constraints(ports=(Port(80),)), queue="mine")
+    world.run(by())
+    assert world.evicted == {"in-the-way"}
+    assert world.promised == {"own": "a"}
+
+
+def test_where_nobody_who_may_go_is_in_the_way_nobody_goes(world: World) -> None:
+    world.node("a", cpu=8000, queue="mine")
+    world.task("guest", at="a", queue="theirs")
+    world.task("stays", Constraints(ports=(Port(80),)), at="a", queue="mine", priority=9)
+    world.task("own", Constraints(ports=(Port(80),)), queue="mine", priority=5)
+    world.run(by())
+    assert world.evicted == set()
+    assert {task.name for task in world.cluster.tasks.values() if task.row >= 0} == {"guest", "stays"}
 
 
 # --- borrowing ---------------------------------------------------------------------------------------------------
