@@ -74,31 +74,13 @@ class Sharing(Protocol):
     def standing(self, queue: Queue) -> Standing: ...
 
 
-class _Alone(Mapping[str, Sequence[str]]):
-    """Queues with nothing above them."""
-
-    def __init__(self, queues: Mapping[str, Queue]) -> None:
-        self._queues = queues
-
-    def __getitem__(self, id: str) -> Sequence[str]:
-        if id not in self._queues:
-            raise KeyError(id)
-        return (id,)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._queues)
-
-    def __len__(self) -> int:
-        return len(self._queues)
-
-
 class Ledger:
     """What each gang and queue holds, kept up to date through a session."""
 
     def __init__(self, session: Session, ancestors: Ancestors | None = None) -> None:
         self.width = len(session.total)
         self.total: Amounts = session.shared.astype(np.float64)
-        self.ancestors: Ancestors = ancestors if ancestors is not None else _Alone(session.queues)
+        self.ancestors: Ancestors = ancestors if ancestors is not None else {id: (id,) for id in session.queues}
         self._nothing: Amounts = np.zeros(self.width)
         self._nothing.flags.writeable = False
         self._accounts = session.cluster.accounts
@@ -114,11 +96,8 @@ class Ledger:
     def summed(self, part: str) -> dict[str, Amounts]:
         """Some sum of every queue and of everything below it, as it stood when the session began."""
         sums = self.zeros()
-        some = [each for each in self._accounts.queues.items() if each[0] in sums and getattr(each[1], part)]
-        if isinstance(self.ancestors, _Alone):
-            sums.update({id: account.vector(part, self.width) for id, account in some})
-        else:
-            for id, account in some:
+        for id, account in self._accounts.queues.items():
+            if id in sums and getattr(account, part):
                 self.raise_ancestors(sums, id, account.vector(part, self.width))
         return sums
 
