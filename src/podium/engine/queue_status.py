@@ -8,7 +8,9 @@ differently when others change; and now and then all are, so that nothing stays 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from podium.core.cluster.accounts import Account
 from podium.dialects.queue_report import QueueReport
 from podium.engine.world import World
 from podium.engine.write_queue import WriteQueue
@@ -17,6 +19,14 @@ from podium.kube.wire import Object
 QUEUE_SECONDS = 1.0  # between two counts
 EVERY_SECONDS = 60.0  # between two counts of all
 _PORTION = 100
+
+
+class _Standing(NamedTuple):
+    """A queue's object, and its sums: a self-check that repairs them makes all of them anew."""
+
+    obj: Object
+    account: Account | None
+    changes: int
 
 
 class QueueStatus:
@@ -28,7 +38,7 @@ class QueueStatus:
         self._due = False  # whether queues may hold something else than when they were last counted
         self._counted = 0.0
         self._all_counted = float("-inf")
-        self._known: dict[str, tuple[Object, int]] = {}  # by queue: its object and sums when it was last counted
+        self._known: dict[str, _Standing] = {}  # by queue, as it was last counted
         self._count: Iterator[None] | None = None
 
     def turn_ended(self) -> None:
@@ -76,9 +86,11 @@ class QueueStatus:
                 if patch is not None:
                     self._writes.put(patch)
 
-    def _standing(self, id: str, obj: Object) -> tuple[Object, int] | None:
+    def _standing(self, id: str, obj: Object) -> _Standing | None:
         """How a queue stands now; None if that is how it stood when it was last counted."""
         account = self._world.cluster.accounts.queues.get(id)
         changes = account.changes if account is not None else 0
         known = self._known.get(id)
-        return None if known is not None and known[0] is obj and known[1] == changes else (obj, changes)
+        if known is not None and known.obj is obj and known.account is account and known.changes == changes:
+            return None
+        return _Standing(obj, account, changes)
