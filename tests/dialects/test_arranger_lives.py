@@ -94,6 +94,27 @@ def test_counts_go_up_and_down() -> None:
     assert set(places(found(virtual))) == set(running(virtual)) == {"leader", "w-0"}
 
 
+@pytest.mark.parametrize("away", [False, True], ids=["seen", "while the scheduler was away"])
+def test_a_part_that_shrinks_to_what_has_places_is_whole(away: bool) -> None:
+    virtual = start(job(workers=workers(4)), ("n1", 3, 16))
+    assert standing(virtual, 3.0) == ("Running", "ScheduledPartly", "2/4")
+    change(virtual, counts(2))
+    if away:
+        virtual.restart()
+    assert standing(virtual, 6.0) == ("Running", "ScheduledSucceed", "2/2")
+    (condition,) = found(virtual).status.conditions or ()
+    assert (condition.reason, condition.message) == ("ScheduledSucceed", "")
+
+
+def test_places_that_are_no_longer_wanted_are_dropped_before_there_are_pods() -> None:
+    slow = leads(annotations={START_SECONDS: "60"})
+    virtual = start(job(leader=slow, workers=workers(3)))
+    assert standing(virtual, 3.0) == ("Starting", "ScheduledSucceed", "0/3")
+    change(virtual, counts(1))
+    assert standing(virtual, 6.0) == ("Starting", "ScheduledSucceed", "0/1")
+    assert set(places(found(virtual))) == {"leader", "w-0"}
+
+
 # --- nodes that are lost -----------------------------------------------------------------------------------------
 
 

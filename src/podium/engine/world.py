@@ -76,7 +76,6 @@ class World(Groups):
         self._quotas_moved = False
         self.refused: dict[str, Refusal] = {}  # pods that can never be placed as they are, by task
         self._changed_refusals: dict[str, None] = {}  # those of which that is news, in order
-        self.moved: dict[str, None] = {}  # gangs with members in other states than last reported
         self.resources: set[Resource] = {
             r.PODS,
             r.NODES,
