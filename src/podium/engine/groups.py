@@ -83,7 +83,7 @@ class Groups:
             self.cluster_events.gangs.add(facts.id)
             self.cluster_events.room = True  # some may have been withdrawn
             if any(slot.node for slot in slots):
-                self.moved[facts.id] = None  # what it lists now may all be placed: no turn has to say anything of it
+                self.moved[facts.id] = None  # all that it lists now may be placed: no turn will say so
 
     def _in_queue(self, facts: GangFacts, fault: Refusal | None, *objects: Object | None) -> GangFacts:
         """A gang with its queue: where its API has none, what the first of its objects, or its members, name in
