@@ -144,6 +144,9 @@ def test_counts_may_change_and_sets_may_not(hooks: bool) -> None:
     _patch(on, {"workerSets": sets})
     with pytest.raises(ApiError, match="neither be added nor removed"):
         _patch(on, {"workerSets": sets[:1]})
+    with pytest.raises(ApiError, match="neither be added nor removed"):
+        _patch(on, {"workerSets": [sets[0], {**sets[1], "name": "c"}]})
+    _patch(on, {"workerSets": sets[::-1]})
     sets[0]["counts"], sets[1]["counts"] = 1, 1
     with pytest.raises(ApiError, match="minWorkersNum"):
         _patch(on, {"workerSets": sets, "minWorkersNum": 3})
