@@ -212,5 +212,5 @@ def test_the_limit_of_a_queue_that_the_templates_name(basic: str, expected: tupl
     pod = template(annotations={"scheduling.volcano.sh/queue-name": "limited"})
     virtual.server.apply(job(leader=pod, workers={"w": (4, pod)}, schedulerPolicy=policy(basic)))
     assert standing(virtual, 12.0) == expected
-    (condition,) = found(virtual).status.conditions or ()
+    (condition,) = found(virtual).status.conditions or []
     assert "queue limited" in condition.message

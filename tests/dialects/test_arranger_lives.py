@@ -71,7 +71,7 @@ def test_a_part_that_shrinks_to_what_has_places_is_whole(away: bool) -> None:
     if away:
         virtual.restart()
     assert standing(virtual, 6.0) == ("Running", "ScheduledSucceed", "2/2")
-    (condition,) = found(virtual).status.conditions or ()
+    (condition,) = found(virtual).status.conditions or []
     assert (condition.reason, condition.message) == ("ScheduledSucceed", "")
 
 

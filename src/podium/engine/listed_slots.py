@@ -69,7 +69,7 @@ class ListedSlots:
 
     def is_another_owner_s(self, gang: str, slot: str) -> bool:
         """Whether a slot is not of the object that lists those of a gang, but of one that had its name before."""
-        listed = self._listed.get(gang)
+        listed = self._listed.get(gang, ())
         return bool(listed) and owner_of(slot) != owner_of(listed[0].id)
 
     def _facts(self, group: GangFacts, slot: Slot) -> TaskFacts:
