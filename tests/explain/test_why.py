@@ -257,7 +257,8 @@ def test_a_job_of_leader_and_workers_may_start_with_fewer(policy: str, proposed:
     assert document is not None
     answer = explain(model, target_of(model, TYJOBS, document))
     found = [each.commands for each in answer.remedies if each.sentence == "let asked start with 3 of 5 members"]
-    command = """kubectl patch tyjobs.arranger.taiyi.io asked -n default --type=merge -p '{"spec": {"minWorkersNum": 2}}'"""
+    patch = """-n default --type=merge -p '{"spec": {"minWorkersNum": 2}}'"""
+    command = f"kubectl patch tyjobs.arranger.taiyi.io asked {patch}"
     assert found == ([(command,)] if proposed else [])
 
 
