@@ -169,6 +169,14 @@ def test_a_gang_with_one_pod_too_many_gets_nothing_and_the_next_job_gets_the_roo
     assert outcome(virtual, "tiny") == ("ScheduledSucceed", {"leader": "n1", "w-0": "n1"})
 
 
+@pytest.mark.parametrize(("minimum", "basic"), [(1, "Gang"), (3, "BinPack")])
+def test_a_refusal_says_how_many_must_be_placed(minimum: int, basic: str) -> None:
+    virtual = scene(("n1", 3, 16))
+    submit(virtual, job(workers=workers(3), minWorkersNum=minimum, schedulerPolicy=policy(basic)))
+    outcome(virtual)
+    assert "3 of 4 members could be placed" in scheduled(virtual).message
+
+
 def test_the_scope_of_a_gang_may_be_its_minimum() -> None:
     virtual = scene(("n1", 3, 16), config="profiles: {arranger: {gangScope: min}}")
     submit(virtual, job(workers=workers(3), minWorkersNum=1, schedulerPolicy=policy("Gang")))
