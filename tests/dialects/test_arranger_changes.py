@@ -180,6 +180,20 @@ def test_a_node_is_drained() -> None:
     assert found(virtual).status.restarts == 1
 
 
+@pytest.mark.parametrize("when", [3.0, 5.0], ids=["before its place is dropped", "after that"])
+def test_a_leader_that_cannot_come_back_to_its_node_gets_the_room_of_its_workers(when: float) -> None:
+    """Its controller makes it again at once, or when there is another place."""
+    virtual = start(job(leader=leads(4), workers=workers(3, cpu=4)), *((f"n{index}", 4, 16) for index in range(4)))
+    assert standing(virtual, when) == ("Running", "ScheduledSucceed", "3/3")
+    home = places(found(virtual))["leader"]
+    virtual.server.patch(NODES, "", home, {"spec": {"unschedulable": True}})
+    virtual.server.delete(PODS, "default", "j-leader")
+    assert standing(virtual, 30.0) == ("Running", "ScheduledPartly", "2/3")
+    assert running(virtual) == places(found(virtual))
+    assert home not in running(virtual).values()
+    assert found(virtual).status.restarts == 1
+
+
 def test_a_node_that_shrinks_keeps_what_still_fits() -> None:
     virtual = start(job(leader=leads(annotations=SLOW), workers=workers(4)), ("n1", 8, 16))
     virtual.run(5.0)

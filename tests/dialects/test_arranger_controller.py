@@ -338,6 +338,18 @@ def test_a_leader_that_went_with_its_node_unseen_is_lost_too() -> None:
     assert (seen.stage, seen.created) == ("Rescheduling", [])
 
 
+def test_a_leader_that_waits_without_a_place_is_lost_too() -> None:
+    """It was made again for a place that was then dropped: its workers may hold the room that it needs."""
+    stage = Stage("Running", "Unscheduled", {"w-0": "n2"}).node("n2")
+    stage.pod("leader", "Pending", ready=False, node="")
+    stage.pod("w-0", address=ADDRESS, node="n2")
+    seen = stage.look()
+    assert (seen.stage, seen.created, seen.deleted) == ("Rescheduling", [], ["w-0"])
+    found = Stage("Rescheduling", "ScheduledPartly", {"leader": "n2"}).node("n2")
+    found.pod("leader", "Pending", ready=False, node="")
+    assert (found.look().stage, found.look().created) == ("Starting", [])
+
+
 def test_a_job_that_is_given_up_while_it_looks_for_new_places_fails() -> None:
     assert Stage("Rescheduling", "ScheduledFailed").node("n1").look().stage == "Failed"
 

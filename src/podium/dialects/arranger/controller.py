@@ -163,7 +163,7 @@ class _Look:
             ready=sum(each.ready for each in self.sets),
             hopeful=sum(each.ready if each in exhausted else each.spec.counts for each in self.sets),
             exhausted=tuple(each.spec.name for each in exhausted),
-            leader_lost=pods.leader_away or (leader is None and (LEADER, 0) not in pods.nodes),
+            leader_lost=pods.leader_away or pods.leader_placeless,
             lost=len(pods.away),
         )
 

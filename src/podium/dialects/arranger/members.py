@@ -77,6 +77,13 @@ class JobPods:
         return self.leader is not None and self.leader.uid in self._away_uids
 
     @property
+    def leader_placeless(self) -> bool:
+        """Whether the leader is nowhere, and the place that was found for it is no longer."""
+        pod = self.leader
+        nowhere = pod is None or not (pod.spec.node_name or pod.finished)
+        return nowhere and leader_place(self.job).key not in self.nodes
+
+    @property
     def leader_lost(self) -> bool:
         return any(each.role == LEADER for each in self.lost)
 
