@@ -246,3 +246,49 @@ def found(virtual: VirtualCluster, name: str = "j") -> TYJob:
 
 def places(view: TYJob) -> dict[str, str]:
     return {each.name.removeprefix(f"{view.name}-"): each.node for each in view.status.allocations or ()}
+
+
+# --- a job's life ------------------------------------------------------------------------------------------------
+
+ROOMY = (("n1", 8, 16), ("n2", 8, 16))
+
+
+def start(document: Document, *nodes: tuple[str, float, float], config: str = "profiles: {}") -> VirtualCluster:
+    virtual = cluster(config)
+    for each in nodes or ROOMY:
+        add_node(virtual, *each)
+    virtual.server.apply(document)
+    return virtual
+
+
+def workers(count: int, cpu: float = 1, **annotations: str) -> dict[str, tuple[int, Document]]:
+    return {"w": (count, template(cpu, 1, annotations=annotations))}
+
+
+def leads(cpu: float = 1, **more: Any) -> Document:
+    return template(cpu, 1, **more)
+
+
+def lose(virtual: VirtualCluster, node: str) -> None:
+    virtual.server.patch(NODES, "", node, {"metadata": {"annotations": {"podium.dev/fail": "true"}}})
+
+
+def change(virtual: VirtualCluster, spec: Document) -> None:
+    virtual.server.patch(TYJOBS, "default", "j", {"spec": spec})
+
+
+def counts(number: int) -> Document:
+    return {"workerSets": [{"name": "w", "counts": number, "template": template()}]}
+
+
+def running(virtual: VirtualCluster, name: str = "j") -> dict[str, str]:
+    """The pods of a job that run, and where."""
+    pods = [each for each in virtual.server.objects(PODS) if isinstance(each, Pod)]
+    up = [each for each in pods if each.name.startswith(f"{name}-") and each.status.phase == "Running"]
+    return {each.name.removeprefix(f"{name}-"): each.spec.node_name for each in up if not each.deleting}
+
+
+def standing(virtual: VirtualCluster, at: float) -> tuple[str, str, str]:
+    virtual.run(at)
+    view = found(virtual)
+    return view.stage, view.status.schedule_state, view.status.ready

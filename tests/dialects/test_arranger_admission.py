@@ -69,6 +69,9 @@ BAD = [
     (at("spec.leader.name", "a-0"), "spec.leader.name", False),
     (at("spec.volumes", [{"emptyDir": {}}]), "spec.volumes[0].name", False),
     (at("spec.volumes", [{"name": "x", "emptyDir": {}}] * 2), "spec.volumes[1].name", False),
+    (at("spec.volumes", [{"name": "X_", "emptyDir": {}}]), "spec.volumes[0].name", False),
+    (at("spec.volumes", [{"name": "x", "emptyDir": {}, "hostPath": {"path": "/x"}}]), "spec.volumes[0]", False),
+    (at("spec.volumes", [{"name": "x", "emptyDir": {"sizeLimit": "much"}}]), "spec.volumes[0]", False),
 ]
 IDS = [f"{path}-{number}" for number, (_, path, _) in enumerate(BAD)]
 
@@ -100,12 +103,22 @@ def test_a_bad_job_is_refused_with_the_path(
         assert any(each.path.startswith(path) for each in errors), errors
 
 
+def test_a_bad_volume_is_said_once_and_not_of_every_template() -> None:
+    document = good()
+    document["spec"]["volumes"] = [{"name": "x", "emptyDir": {}, "hostPath": {"path": "/x"}}]
+    for each in (document["spec"]["leader"], *document["spec"]["workerSets"]):
+        container = each["template"]["spec"]["containers"][0]
+        container["volumeMounts"] = [{"name": "x", "mountPath": "/x"}]
+    view = msgspec.json.decode(msgspec.json.encode(document), type=TYJob)
+    assert [each.path for each in errors_of(view)] == ["spec.volumes[0].hostPath"]
+
+
 def test_a_container_mounts_a_volume_that_is_not_there() -> None:
     document = good()
     container = document["spec"]["leader"]["template"]["spec"]["containers"][0]
     container["volumeMounts"] = [{"name": "replay", "mountPath": "/replay"}]
     assert "volumeMounts[0].name" in refusal(server(hooks=True), document)
-    document["spec"]["volumes"] = [{"name": "replay", "emptyDir": {}}]
+    document["spec"]["volumes"] = [{"name": "replay"}]  # of no kind: an empty directory, as in a pod
     server(hooks=True).apply(document)
 
 
@@ -144,6 +157,9 @@ def test_counts_may_change_and_sets_may_not(hooks: bool) -> None:
     _patch(on, {"workerSets": sets})
     with pytest.raises(ApiError, match="neither be added nor removed"):
         _patch(on, {"workerSets": sets[:1]})
+    with pytest.raises(ApiError, match="neither be added nor removed"):
+        _patch(on, {"workerSets": [sets[0], {**sets[1], "name": "c"}]})
+    _patch(on, {"workerSets": sets[::-1]})
     sets[0]["counts"], sets[1]["counts"] = 1, 1
     with pytest.raises(ApiError, match="minWorkersNum"):
         _patch(on, {"workerSets": sets, "minWorkersNum": 3})

@@ -243,6 +243,25 @@ def test_a_counted_worker_is_not_counted_again() -> None:
     assert seen.status["workerSets"] == [known]
 
 
+def test_what_a_failed_worker_was_started_before_counts_too() -> None:
+    """Its container was started again twice; then the pod itself has failed."""
+    places = {"leader": "n1", "w-0": "n1", "w-1": "n1"}
+    stage = Stage(places=places, workers=TWO, status={"workerSets": [{"name": "w", "restarts": 2}]}).running("w-0")
+    stage.pod("w-1", "Failed", address=ADDRESS, restarts=2)
+    (written,) = stage.look().status["workerSets"]
+    assert (written["restarts"], written["replaced"]) == (3, 3)
+    over = Stage(places=places, workers=TWO, minWorkersNum=2, restartLimit=2).running("w-0")
+    over.pod("w-1", "Failed", address=ADDRESS, restarts=2)
+    assert over.look().status["reason"] == Sign.WORKERS_EXHAUSTED.value
+
+
+def test_what_a_failed_leader_was_started_before_counts_though_nobody_looked() -> None:
+    stage = Stage(places={"leader": "n1", "w-0": "n1"}, restartLimit=2)
+    stage.pod("leader", "Failed", restarts=2)
+    seen = stage.look()
+    assert (seen.stage, seen.status["reason"]) == ("Failed", Sign.LEADER_EXHAUSTED.value)
+
+
 def test_a_worker_set_beyond_its_limit_fails_the_job_when_too_few_are_left() -> None:
     known = {"workerSets": [{"name": "w", "restarts": 3, "replaced": 3}]}
     stage = Stage(places={"leader": "n1", "w-0": "n1"}, status=known)
@@ -317,6 +336,18 @@ def test_a_leader_that_went_with_its_node_unseen_is_lost_too() -> None:
     stage.pod("w-0", address=ADDRESS, node="n2")
     seen = stage.look()
     assert (seen.stage, seen.created) == ("Rescheduling", [])
+
+
+def test_a_leader_that_waits_without_a_place_is_lost_too() -> None:
+    """It was made again for a place that was then dropped: its workers may hold the room that it needs."""
+    stage = Stage("Running", "Unscheduled", {"w-0": "n2"}).node("n2")
+    stage.pod("leader", "Pending", ready=False, node="")
+    stage.pod("w-0", address=ADDRESS, node="n2")
+    seen = stage.look()
+    assert (seen.stage, seen.created, seen.deleted) == ("Rescheduling", [], ["w-0"])
+    found = Stage("Rescheduling", "ScheduledPartly", {"leader": "n2"}).node("n2")
+    found.pod("leader", "Pending", ready=False, node="")
+    assert (found.look().stage, found.look().created) == ("Starting", [])
 
 
 def test_a_job_that_is_given_up_while_it_looks_for_new_places_fails() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.core.model.model import State
-from podium.dialects.arranger.names import TYJOBS
+from podium.dialects.arranger.names import INDEX, ROLE, SET, TYJOBS
 from podium.dialects.arranger.pods import told_address
 from podium.dialects.arranger.types import JobCondition, TYJob
 from podium.embedded.store import Record
@@ -169,6 +169,14 @@ def test_a_gang_with_one_pod_too_many_gets_nothing_and_the_next_job_gets_the_roo
     assert outcome(virtual, "tiny") == ("ScheduledSucceed", {"leader": "n1", "w-0": "n1"})
 
 
+@pytest.mark.parametrize(("minimum", "basic"), [(1, "Gang"), (3, "BinPack")])
+def test_a_refusal_says_how_many_must_be_placed(minimum: int, basic: str) -> None:
+    virtual = scene(("n1", 3, 16))
+    submit(virtual, job(workers=workers(3), minWorkersNum=minimum, schedulerPolicy=policy(basic)))
+    outcome(virtual)
+    assert "3 of 4 members could be placed" in scheduled(virtual).message
+
+
 def test_the_scope_of_a_gang_may_be_its_minimum() -> None:
     virtual = scene(("n1", 3, 16), config="profiles: {arranger: {gangScope: min}}")
     submit(virtual, job(workers=workers(3), minWorkersNum=1, schedulerPolicy=policy("Gang")))
@@ -267,6 +275,25 @@ def test_places_are_taken_for_everybody_before_there_are_pods() -> None:
     other = virtual.server.find(PODS, "default", "other")
     assert other is not None
     assert other.spec.node_name == ""  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("basic", ["BinPack", "Gang"])
+def test_pods_of_an_earlier_job_of_the_name_are_not_its_own(basic: str) -> None:
+    """It was deleted and made again; garbage collection is late, and they still take their room."""
+    virtual = scene(("n1", 4, 16), ("n2", 1, 16))
+    owner = {"apiVersion": TYJOBS.api_version, "kind": TYJOBS.kind, "name": "j", "uid": "old", "controller": True}
+    for index in range(3):
+        labels = {ROLE: "worker", SET: "w", INDEX: str(index)} if index else {ROLE: "leader"}
+        metadata = {"name": f"j-{index}", "namespace": "default", "labels": labels, "ownerReferences": [owner]}
+        spec = template(1, 1, nodeName="n1", schedulerName="arranger")["spec"]
+        virtual.server.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        virtual.server.patch(PODS, "default", f"j-{index}", {"status": {"phase": "Running"}}, subresource="status")
+    submit(virtual, job(workers=workers(3), minWorkersNum=2, schedulerPolicy=policy(basic)))
+    assert outcome(virtual) == ("Unscheduled", {})
+    assert scheduled(virtual).reason == "GangIncomplete"
+    for index in range(3):
+        virtual.server.delete(PODS, "default", f"j-{index}")
+    assert outcome(virtual, until=50)[0] == "ScheduledSucceed"
 
 
 def test_templates_are_read_as_pods_are() -> None:

@@ -6,58 +6,27 @@ from typing import Any
 
 import pytest
 
-from podium.dialects.arranger.names import TYJOBS
 from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, START_SECONDS
 from podium.kube.resources import NODES, PODS
-from podium.kube.wire import Pod
-from podium.sim.virtual import VirtualCluster
-from tests.dialects.arranger_stage import add_node, cluster, found, job, places, policy, template
+from tests.dialects.arranger_stage import (
+    ROOMY,
+    add_node,
+    change,
+    counts,
+    found,
+    job,
+    leads,
+    lose,
+    places,
+    policy,
+    running,
+    standing,
+    start,
+    template,
+    workers,
+)
 
 Document = dict[str, Any]
-
-ROOMY = (("n1", 8, 16), ("n2", 8, 16))
-
-
-def start(document: Document, *nodes: tuple[str, float, float], config: str = "profiles: {}") -> VirtualCluster:
-    virtual = cluster(config)
-    for each in nodes or ROOMY:
-        add_node(virtual, *each)
-    virtual.server.apply(document)
-    return virtual
-
-
-def workers(count: int, cpu: float = 1, **annotations: str) -> dict[str, tuple[int, Document]]:
-    return {"w": (count, template(cpu, 1, annotations=annotations))}
-
-
-def leads(cpu: float = 1, **more: Any) -> Document:
-    return template(cpu, 1, **more)
-
-
-def lose(virtual: VirtualCluster, node: str) -> None:
-    virtual.server.patch(NODES, "", node, {"metadata": {"annotations": {"podium.dev/fail": "true"}}})
-
-
-def change(virtual: VirtualCluster, spec: Document) -> None:
-    virtual.server.patch(TYJOBS, "default", "j", {"spec": spec})
-
-
-def counts(number: int) -> Document:
-    return {"workerSets": [{"name": "w", "counts": number, "template": template()}]}
-
-
-def running(virtual: VirtualCluster, name: str = "j") -> dict[str, str]:
-    """The pods of a job that run, and where."""
-    pods = [each for each in virtual.server.objects(PODS) if isinstance(each, Pod)]
-    up = [each for each in pods if each.name.startswith(f"{name}-") and each.status.phase == "Running"]
-    return {each.name.removeprefix(f"{name}-"): each.spec.node_name for each in up if not each.deleting}
-
-
-def standing(virtual: VirtualCluster, at: float) -> tuple[str, str, str]:
-    virtual.run(at)
-    view = found(virtual)
-    return view.stage, view.status.schedule_state, view.status.ready
-
 
 # --- parts and growth --------------------------------------------------------------------------------------------
 
@@ -92,6 +61,27 @@ def test_counts_go_up_and_down() -> None:
     change(virtual, counts(1))
     assert standing(virtual, 40.0) == ("Running", "ScheduledSucceed", "1/1")
     assert set(places(found(virtual))) == set(running(virtual)) == {"leader", "w-0"}
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["seen", "while the scheduler was away"])
+def test_a_part_that_shrinks_to_what_has_places_is_whole(away: bool) -> None:
+    virtual = start(job(workers=workers(4)), ("n1", 3, 16))
+    assert standing(virtual, 3.0) == ("Running", "ScheduledPartly", "2/4")
+    change(virtual, counts(2))
+    if away:
+        virtual.restart()
+    assert standing(virtual, 6.0) == ("Running", "ScheduledSucceed", "2/2")
+    (condition,) = found(virtual).status.conditions or []
+    assert (condition.reason, condition.message) == ("ScheduledSucceed", "")
+
+
+def test_places_that_are_no_longer_wanted_are_dropped_before_there_are_pods() -> None:
+    slow = leads(annotations={START_SECONDS: "60"})
+    virtual = start(job(leader=slow, workers=workers(3)))
+    assert standing(virtual, 3.0) == ("Starting", "ScheduledSucceed", "0/3")
+    change(virtual, counts(1))
+    assert standing(virtual, 6.0) == ("Starting", "ScheduledSucceed", "0/1")
+    assert set(places(found(virtual))) == {"leader", "w-0"}
 
 
 # --- nodes that are lost -----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from podium.dialects.aibee.names import POOL
+from podium.dialects.arranger.names import TYJOBS
 from podium.dialects.paddle.names import TRAININGJOBS
 from podium.explain.answers import Explanation
 from podium.explain.goal import Goal, try_out
@@ -239,6 +240,26 @@ def test_it_names_the_cause_and_what_it_proposes_helps(make: Make, says: str, pr
     for remedy in Search(model, goal).remedies(try_out(model, goal)):
         after = objects.after(change for step in remedy.steps for change in step.changes).model(profile)
         assert try_out(after, goal).reached, remedy.sentence
+
+
+@pytest.mark.parametrize(("policy", "proposed"), [("BinPack", True), ("Gang", False)])
+def test_a_job_of_leader_and_workers_may_start_with_fewer(policy: str, proposed: bool) -> None:
+    """Where that helps: a Gang of Arranger wants all of its workers, whatever its minimum."""
+    objects = Objects()
+    objects.node("a", 3)
+    containers = [{"name": "main", "image": "app:1", "resources": {"limits": {GPU: "1"}}}]
+    part = {"name": "part", "template": {"spec": {"containers": containers}}}
+    spec = {"leader": part, "workerSets": [{**part, "counts": 4}], "minWorkersNum": 4}
+    spec["schedulerPolicy"] = {"basicPolicy": policy}
+    objects.put(TYJOBS, {"metadata": {"name": "asked", "namespace": "default"}, "spec": spec})
+    model = objects.model()
+    document = model.document(TYJOBS, "default", "asked")
+    assert document is not None
+    answer = explain(model, target_of(model, TYJOBS, document))
+    found = [each.commands for each in answer.remedies if each.sentence == "let asked start with 3 of 5 members"]
+    patch = """-n default --type=merge -p '{"spec": {"minWorkersNum": 2}}'"""
+    command = f"kubectl patch tyjobs.arranger.taiyi.io asked {patch}"
+    assert found == ([(command,)] if proposed else [])
 
 
 def test_what_runs_does_not_wait() -> None:

@@ -144,6 +144,11 @@ def test_what_cannot_be_is_refused_with_its_field(server: Server, ns: str) -> No
         answer = server.http("POST", path(ns), {**job("bad"), "spec": {**job("bad")["spec"], **change}})
         assert answer.status == 422, change
         assert field in answer.json["message"], answer.json["message"]
+    server.create(path(ns), job("held", terminating=True))
+    renamed = {"spec": {"workerSets": [{"name": "critic", "template": template()}]}}
+    answer = server.http("PATCH", path(ns, "held"), renamed, content_type="application/merge-patch+json")
+    assert answer.status == 422
+    assert "neither be added nor removed" in answer.json["message"]
 
 
 @pytest.mark.timeout(300)

@@ -47,6 +47,7 @@ class Groups:
         self.reader = PodReader(marks, defaults, self.cache)
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
         self.cluster_events = ClusterEvents()
+        self.moved: dict[str, None] = {}  # gangs with other slots, or members in other states, than last reported
         self._slots = ListedSlots(self.cluster, self.reader.read_slot)
         self._priorities = Priorities()
         self._profiles = Profiles()
@@ -81,6 +82,8 @@ class Groups:
         if kind.slots is not None and self._slots.list(self._group_facts[facts.id], slots):
             self.cluster_events.gangs.add(facts.id)
             self.cluster_events.room = True  # some may have been withdrawn
+            if any(slot.node for slot in slots):
+                self.moved[facts.id] = None  # all that it lists now may be placed: no turn will say so
 
     def _in_queue(self, facts: GangFacts, fault: Refusal | None, *objects: Object | None) -> GangFacts:
         """A gang with its queue: where its API has none, what the first of its objects, or its members, name in

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from podium.core.cluster.cluster import Cluster
+from podium.core.cluster.slots import owner_of
 from podium.core.model.facts import GangFacts, TaskFacts
 from podium.core.model.model import Gang, State
 from podium.dialects.dialect import Slot
@@ -65,6 +66,11 @@ class ListedSlots:
         if slot is not None:
             self._cluster.slots.put_all([self._facts(group, slot)])
         return slot is not None
+
+    def is_another_owner_s(self, gang: str, slot: str) -> bool:
+        """Whether a slot is not of the object that lists those of a gang, but of one that had its name before."""
+        listed = self._listed.get(gang, ())
+        return bool(listed) and owner_of(slot) != owner_of(listed[0].id)
 
     def _facts(self, group: GangFacts, slot: Slot) -> TaskFacts:
         return msgspec.structs.replace(

@@ -15,6 +15,7 @@ from itertools import islice
 
 import msgspec
 
+from podium.core.cluster.slots import owner_of
 from podium.core.model.model import HOLDING, ON_NODE, Gang, Queue, State, Task
 from podium.dialects.dialect import Dialect
 from podium.dialects.kubernetes.nodes import read_node
@@ -76,7 +77,6 @@ class World(Groups):
         self._quotas_moved = False
         self.refused: dict[str, Refusal] = {}  # pods that can never be placed as they are, by task
         self._changed_refusals: dict[str, None] = {}  # those of which that is news, in order
-        self.moved: dict[str, None] = {}  # gangs with members in other states than last reported
         self.resources: set[Resource] = {
             r.PODS,
             r.NODES,
@@ -202,6 +202,9 @@ class World(Groups):
     def _read_pod(self, pod: Pod) -> None:
         facts = self.reader.read(pod)
         task = facts.task
+        if task.slot and self._slots.is_another_owner_s(task.gang, task.slot):
+            # Its group was deleted and made again before it was gone: it is no member of the new one.
+            task = msgspec.structs.replace(task, gang=f"{task.gang}@{owner_of(task.slot)}")
         known = self.cluster.tasks.get(pod.uid)
         bound = self.assumed.get(pod.uid)
         if bound is not None and task.state is State.PENDING:

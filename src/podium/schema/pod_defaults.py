@@ -68,10 +68,14 @@ def default_pod_spec(spec: Document) -> None:
             if not container.get("imagePullPolicy"):
                 container["imagePullPolicy"] = pull_policy(container.get("image") or "")
     for volume in spec.get("volumes") or ():
-        if len(volume) == ("name" in volume):
-            volume["emptyDir"] = {}
-        elif "image" in volume and not volume["image"].get("pullPolicy"):
-            volume["image"]["pullPolicy"] = pull_policy(volume["image"].get("reference") or "")
+        default_volume(volume)
+
+
+def default_volume(volume: Document) -> None:
+    if len(volume) == ("name" in volume):
+        volume["emptyDir"] = {}
+    elif "image" in volume and not volume["image"].get("pullPolicy"):
+        volume["image"]["pullPolicy"] = pull_policy(volume["image"].get("reference") or "")
 
 
 @lru_cache(maxsize=4096)

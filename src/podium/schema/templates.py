@@ -10,9 +10,9 @@ from podium.kube.fields import FieldError
 from podium.schema import builtin, engine
 from podium.schema.filling import drop_nulls, fill
 from podium.schema.model import Schema
-from podium.schema.pod_defaults import add_default_tolerations, default_pod, default_pod_spec
+from podium.schema.pod_defaults import add_default_tolerations, default_pod, default_pod_spec, default_volume
 from podium.schema.shape import is_quantity
-from podium.schema.validation import validate_pod_template
+from podium.schema.validation import validate_pod_template, validate_volumes
 
 Document = dict[str, Any]
 
@@ -31,6 +31,27 @@ def check_pod_template(template: Any, path: str) -> list[FieldError]:
     fill(template, schema)
     default_pod_spec(template["spec"])
     return validate_pod_template(template, path)
+
+
+def check_shared_volumes(volumes: list[Any], path: str) -> list[FieldError]:
+    """The same for volumes that a kind adds to its templates: each is said to be wrong once, where it stands."""
+    schema = builtin.type_named("Volume")
+    errors: list[FieldError] = []
+    for index, each in enumerate(volumes):
+        at = f"{path}[{index}]"
+        errors += (
+            type_errors(each, schema, at)
+            if isinstance(each, dict)
+            else [fields.wrong_type(at, each, "must be an object")]
+        )
+    if errors:
+        return errors
+    for each in volumes:
+        engine.prune(each, schema, resource=False)
+        drop_nulls(each, schema)
+        fill(each, schema)
+        default_volume(each)
+    return validate_volumes(volumes, path)
 
 
 def filled_in(pod: Document) -> Document:

@@ -58,6 +58,11 @@ def is_any(slot: str) -> bool:
     return slot.endswith(_ANY)
 
 
+def owner_of(slot: str) -> str:
+    """Whose slot it is."""
+    return slot.split("/", 2)[1]
+
+
 def _set_of(slot: str) -> str:
     """What the slots of one owner and role begin with."""
     return slot[: slot.rindex("/") + 1]

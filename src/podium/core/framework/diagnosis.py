@@ -250,17 +250,19 @@ def _standing(session: Session, queue: Queue) -> Standing | None:
 def gang_refusal(session: Session, gang: Gang, placed: int, cause: Refusal) -> Refusal:
     """The refusal of a gang when so many of its tasks could be placed; that of a lone task names no members."""
     if gang.minimum > 1 or len(gang.tasks) > 1:
-        never = _too_large(session, gang)
-        return refuse(GANG, placed=quorum.counted(gang, placed), need=gang.minimum, cause=cause, never=never)
+        missing = session.shortfall(gang)
+        # Plugins may ask for more than the minimum; and of enough members one in a role of its own may lack.
+        need = max(gang.minimum, quorum.counted(gang, gang.ready) + missing)
+        never = _too_large(session, gang, missing)
+        return refuse(GANG, placed=quorum.counted(gang, placed), need=need, cause=cause, never=never)
     return cause
 
 
-def _too_large(session: Session, gang: Gang) -> Total | None:
+def _too_large(session: Session, gang: Gang, missing: int) -> Total | None:
     """Of which resource the members that are missing ask for more than the whole cluster has.
 
     At least so many as the shortfall says must be placed together, and at least the smallest of those that wait.
     """
-    missing = session.shortfall(gang)
     if missing < 2:
         return None
     pending = (task.cls for task in gang.tasks.values() if task.state is State.PENDING and not task.gated)

@@ -29,10 +29,14 @@ def check_job(document: Document, old: Document | None, around: Surroundings) ->
         reported, _, where = str(error).partition(" - at `$.")
         return [fields.wrong_type(where.rstrip("`") or "spec", "", reported)]
     errors = list(errors_of(job))
-    before = (old or {}).get("spec") or {}
-    if old is not None and len(before.get("workerSets") or ()) != len(job.spec.worker_sets):
+    if old is not None and _set_names(old) != _set_names(document):
         errors.append(fields.forbidden("spec.workerSets", SAME_SETS))
     return errors
+
+
+def _set_names(document: Document) -> set[str]:
+    sets = (document.get("spec") or {}).get("workerSets") or ()
+    return {str(each.get("name")) for each in sets}
 
 
 HOOKS = (Hook(TYJOBS, validate=check_job),)

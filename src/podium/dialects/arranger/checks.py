@@ -29,7 +29,7 @@ from podium.kube import fields
 from podium.kube.fields import FieldError
 from podium.kube.names import check_dns_label, check_dns_subdomain
 from podium.kube.numbers import whole_number
-from podium.schema.templates import check_pod_template
+from podium.schema.templates import check_pod_template, check_shared_volumes
 
 Document = dict[str, Any]
 
@@ -124,15 +124,11 @@ def _policy_errors(spec: TYJobSpec) -> Iterator[FieldError]:
 
 def _template_errors(spec: TYJobSpec) -> Iterator[FieldError]:
     shared = [msgspec.json.decode(each) for each in spec.volumes or ()]
-    names: set[str] = set()
-    for index, volume in enumerate(shared):
-        at = f"spec.volumes[{index}].name"
-        name = volume.get("name") if isinstance(volume, dict) else None
-        if not name:
-            yield fields.required(at, "containers mount it by its name")
-        elif name in names:
-            yield fields.duplicate(at, name)
-        names.add(str(name))
+    if errors := check_shared_volumes(shared, "spec.volumes"):
+        yield from errors
+        # What mounts them is right all the same.
+        named = dict.fromkeys(each.get("name") for each in shared if isinstance(each, dict))
+        shared = [{"name": name, "emptyDir": {}} for name in named if name and not check_dns_label(str(name))]
     templates = [("spec.leader.template", spec.leader.template)]
     templates += [(f"spec.workerSets[{i}].template", each.template) for i, each in enumerate(spec.worker_sets)]
     for path, raw in templates:

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from podium.dialects.arranger.checks import errors_of, sentence
-from podium.dialects.arranger.members import JobPods, SetLook
+from podium.dialects.arranger.members import JobPods, SetLook, restarts_with
 from podium.dialects.arranger.names import LEADER, TYJOBS, worker_role
 from podium.dialects.arranger.pods import leader_document, leader_place, worker_document
 from podium.dialects.arranger.scale import carry_over, first_number
@@ -163,7 +163,7 @@ class _Look:
             ready=sum(each.ready for each in self.sets),
             hopeful=sum(each.ready if each in exhausted else each.spec.counts for each in self.sets),
             exhausted=tuple(each.spec.name for each in exhausted),
-            leader_lost=pods.leader_away or (leader is None and (LEADER, 0) not in pods.nodes),
+            leader_lost=pods.leader_away or pods.leader_placeless,
             lost=len(pods.away),
         )
 
@@ -284,9 +284,9 @@ class _Look:
         """A set with the failed pods that are made again counted, once each."""
         known = look.known
         there = {each.pod.uid for each in self.pods.members.all}
-        now = [] if self._exhausted(look) else [pod.uid for pod in look.failed[:MOST_PODS_AT_ONCE]]
-        replaced = known.replaced + len(now)
-        replacing = [*(uid for uid in known.replacing or () if uid in there), *now]
+        now = () if self._exhausted(look) else look.failed[:MOST_PODS_AT_ONCE]
+        replaced = known.replaced + restarts_with(now)
+        replacing = [*(uid for uid in known.replacing or () if uid in there), *(pod.uid for pod in now)]
         restarts = max(known.restarts, replaced + look.running)
         return WorkerSetStatus(look.spec.name, look.ready, restarts, replaced, replacing)
 

@@ -8,6 +8,7 @@ from podium.dialects.arranger.marks import MARKS
 from podium.dialects.arranger.names import DIALECT, SCHEDULER, TYJOBS, gang_id
 from podium.dialects.arranger.profile import PROFILE
 from podium.dialects.arranger.progress import job_progress
+from podium.dialects.arranger.rewriting import rewrite_job
 from podium.dialects.arranger.status import places_patch, verdict_patch
 from podium.dialects.arranger.translate import read_job, read_slots
 from podium.dialects.arranger.types import TYJOB
@@ -23,7 +24,9 @@ def arranger(setting: Setting) -> Dialect:
         name=DIALECT,
         marks=MARKS,
         definitions=(TYJOB,),
-        groups=(GroupKind(TYJOBS, gang_id, read_job, verdict_patch, read_slots, places_patch),),
+        groups=(
+            GroupKind(TYJOBS, gang_id, read_job, verdict_patch, read_slots, places_patch, rewrite=rewrite_job),
+        ),
         hooks=HOOKS,
         controllers=(TYJobController,),
         rights=(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -10,7 +10,7 @@ from podium.dialects.arranger.names import LEADER, RESTARTS, worker_role
 from podium.dialects.arranger.pods import Place, leader_place, nodes_of, role_of, told_address, worker_places
 from podium.dialects.arranger.types import TYJob, WorkerSet, WorkerSetStatus
 from podium.kube.cache import Cache
-from podium.kube.job_members import Member, Members, container_restarts, controlled_pods
+from podium.kube.job_members import Member, Members, controlled_pods
 from podium.kube.numbers import whole_number
 from podium.kube.resources import NODES
 from podium.kube.wire import Node, Pod, condition
@@ -37,11 +37,11 @@ class SetLook(msgspec.Struct, frozen=True):
     known: WorkerSetStatus
     ready: int
     failed: tuple[Pod, ...]  # to be made again, and not counted yet
-    running: int  # restarts of the containers of pods that are there
+    running: int  # restarts of the containers of pods that are there and have not failed
 
     @property
     def restarts(self) -> int:
-        return max(self.known.restarts, self.known.replaced + self.running + len(self.failed))
+        return max(self.known.restarts, self.known.replaced + self.running + restarts_with(self.failed))
 
 
 class JobPods:
@@ -77,6 +77,13 @@ class JobPods:
         return self.leader is not None and self.leader.uid in self._away_uids
 
     @property
+    def leader_placeless(self) -> bool:
+        """Whether the leader is nowhere, and the place that was found for it is no longer."""
+        pod = self.leader
+        nowhere = pod is None or not (pod.spec.node_name or pod.finished)
+        return nowhere and leader_place(self.job).key not in self.nodes
+
+    @property
     def leader_lost(self) -> bool:
         return any(each.role == LEADER for each in self.lost)
 
@@ -86,7 +93,7 @@ class JobPods:
         if pod is None:
             return self.job.status.restarts
         before = whole_number(pod.annotations.get(RESTARTS, ""), 10**_SHOWN) or 0
-        return max(self.job.status.restarts, before + container_restarts([pod]))
+        return max(self.job.status.restarts, before + _container_restarts([pod]))
 
     def image_error(self) -> str:
         """What is wrong with an image of the leader."""
@@ -116,7 +123,8 @@ class JobPods:
             if pod.status.phase == "Failed" and not pod.deleting and pod.uid not in counted and self._is_told(pod)
         )
         ready = sum(1 for pod in pods if self.is_ready(pod))
-        return SetLook(spec, known, ready, failed, container_restarts(pods))
+        running = _container_restarts(pod for pod in pods if pod.status.phase != "Failed")
+        return SetLook(spec, known, ready, failed, running)
 
     def is_ready(self, pod: Pod) -> bool:
         """Whether a worker does its work, or has done it."""
@@ -181,6 +189,22 @@ class JobPods:
     def _is_dropped(self, member: Member) -> bool:
         """Whether the scheduler holds a pod's place no longer: it alone decides that."""
         return self.nodes.get((member.role, member.index)) != member.pod.spec.node_name
+
+
+def restarts_with(failed: Iterable[Pod]) -> int:
+    """What failed pods come to when they are made again: that, and how often their containers were started."""
+    return sum(1 + _container_restarts([pod]) for pod in failed)
+
+
+def _container_restarts(pods: Iterable[Pod]) -> int:
+    """How often containers were started again, also of pods that have ended since."""
+    statuses = (
+        each
+        for pod in pods
+        for some in (pod.status.container_statuses, pod.status.init_container_statuses)
+        for each in some or ()
+    )
+    return sum(each.restart_count for each in statuses)
 
 
 def _member(pod: Pod) -> Member:

@@ -101,7 +101,7 @@ class Standing(msgspec.Struct, frozen=True):
     ready: int = 0
     hopeful: int = 0  # workers that are ready, or of sets within the limit
     exhausted: tuple[str, ...] = ()  # the worker sets beyond the limit
-    leader_lost: bool = False  # with its node, or it is gone and has no place any more
+    leader_lost: bool = False  # its node is away, or it is nowhere and has no place any longer
     lost: int = 0  # pods that were lost with their nodes, and are still to be seen
 
 
@@ -140,7 +140,7 @@ def signs(job: Standing) -> Iterator[tuple[Sign, str]]:
     if job.given_up:
         yield Sign.GIVEN_UP, "the scheduler has given it up: see the condition Scheduled"
     if job.leader_lost and not job.lost:
-        yield Sign.PODS_LOST, "the leader is gone, and so is its place"
+        yield Sign.PODS_LOST, "the leader has no place any longer"
     elif job.lost and (job.leader_lost or job.ready < job.minimum):
         yield Sign.PODS_LOST, f"the nodes of {job.lost} of its pods are gone or not ready"
     if job.schedule_state in (SCHEDULED, SCHEDULED_PARTLY) and job.leader_placed and not job.lost:

@@ -123,7 +123,13 @@ class TYJobSpec(View):
             **{
                 "x-kubernetes-list-type": "map",
                 "x-kubernetes-list-map-keys": ["name"],
-                "x-kubernetes-validations": [{"rule": "size(self) == size(oldSelf)", "message": SAME_SETS}],
+                "x-kubernetes-validations": [
+                    {
+                        "rule": "size(self) == size(oldSelf) && "
+                        "self.all(each, oldSelf.exists(old, old.name == each.name))",
+                        "message": SAME_SETS,
+                    }
+                ],
             },
         ),
     ] = msgspec.field(default_factory=list)

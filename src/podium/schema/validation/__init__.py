@@ -7,5 +7,6 @@ server's words and field paths, since people look them up.
 
 from podium.schema.validation.metadata import validate_metadata
 from podium.schema.validation.pods import validate_pod_spec, validate_pod_template
+from podium.schema.validation.volumes import validate_volumes
 
-__all__ = ["validate_metadata", "validate_pod_spec", "validate_pod_template"]
+__all__ = ["validate_metadata", "validate_pod_spec", "validate_pod_template", "validate_volumes"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from podium.kube import names
-from podium.kube.fields import duplicate, forbidden, invalid, required, unsupported
+from podium.kube.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
 from podium.schema.builtin import type_named
 from podium.schema.validation.base import Document, Errors, check_choice, check_name, complain, milli_or_none
 from podium.schema.validation.claims import check_claim_spec
@@ -24,6 +24,13 @@ _HOST_PATH_TYPES = frozenset(
         "Socket",
     }
 )
+
+
+def validate_volumes(volumes: list[Document], path: str) -> list[FieldError]:
+    """Volumes that are to be a pod's, wherever they stand."""
+    errors: Errors = []
+    check_volumes(errors, path, volumes, "")
+    return errors
 
 
 def check_volumes(errors: Errors, path: str, volumes: list[Document], pod_name: str) -> dict[str, Document]:
