@@ -86,7 +86,8 @@ def test_the_gang_is_named_by(labels: dict[str, str], annotations: dict[str, str
 
 
 @pytest.mark.parametrize(
-    ("text", "number"), [("5", 5), ("-3", -3), ("0x10", 16), ("", None), ("x", 0), ("99999999999", 0)]
+    ("text", "number"),
+    [("5", 5), ("-3", -3), ("0x10", 16), ("010", 8), ("09", 0), ("", None), ("x", 0), ("99999999999", 0)],
 )
 def test_the_order_within_equal_priority(text: str, number: int | None) -> None:
     assert MARKS.sub_priority(pod({"koordinator.sh/priority": text})) == number

@@ -133,9 +133,18 @@ def test_pods_before_their_group_are_collected_and_wait() -> None:
     assert stage.bound("g") == 0
     assert "PodGroup default/g of Koordinator does not exist" in stage.said("g-0")
     assert "podium crds" in stage.said("g-0")
+    collected = stage.cluster.world.page("/gangs")
+    assert collected is not None
+    assert collected["default/g"]["hasGangInit"] is False
+    assert collected["default/g"]["children"] == ["default/g-0", "default/g-1"]
     stage.group("g", 2)
     stage.pass_seconds(1)
     assert stage.bound("g") == 2
+    stage.delete("g", PODGROUPS)
+    stage.pass_seconds(1)
+    one = stage.cluster.world.page("/gang/default/g")
+    assert one is not None
+    assert (one["hasGangInit"], one["minRequiredNumber"], len(one["boundChildren"])) == (False, 0, 2)
 
 
 def test_a_pod_that_speaks_changes_or_leaves_and_the_next_one_speaks() -> None:

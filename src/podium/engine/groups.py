@@ -59,7 +59,8 @@ class Groups:
 
     def page(self, path: str) -> Document | None:
         """What a dialect tells its users' tools under a path; None if there is no such page."""
-        found = (page(path, self.cluster.gangs) for page in self._pages)
+        gangs = {gang.id: gang for gang in self.cluster.all_gangs} if self._pages else {}
+        found = (page(path, gangs) for page in self._pages)
         return next((each for each in found if each is not None), None)
 
     def take_faults(self, most: int = 1 << 30) -> list[Fault]:
@@ -124,7 +125,7 @@ class Groups:
         if not self._gathered.any_expired:
             return []
         tied = quorum.components(self.cluster.accounts.tied.values(), self.cluster.gangs.get)
-        waiting = ([gang.id for gang in group if not quorum.bound_enough(gang)] for group in tied)
+        waiting = ([gang.id for gang in group if quorum.yet_to_start(gang)] for group in tied)
         found = self._gathered.settle(waiting)
         for gang, _ in found:
             self._read_gathered(gang)

@@ -104,7 +104,7 @@ def _has_enough(session: Session, id: str) -> bool:
 def may_take(session: Session, unit: Sequence[Gang]) -> bool:
     """Whether there is anything that a group could take, from later ones or from its own places."""
     # What comes beyond the minimum waits for room; members of one that was satisfied once are like lone tasks.
-    if not session.holders or all(quorum.bound_enough(gang) and not quorum.released(gang) for gang in unit):
+    if not session.holders or not any(quorum.yet_to_start(gang) or quorum.released(gang) for gang in unit):
         return False
     return any(gang.counts[State.RESERVED] for gang in unit) or bool(_later(session, unit))
 
@@ -259,7 +259,7 @@ def _deadline(gang: Gang) -> float | None:
 def time_out(session: Session, gang: Gang) -> None:
     """A gang's time is over: all that are tied to it give back what they hold, and are not tried again."""
     statement = session.statement()
-    group = [each for each in session.group_of(gang) if not quorum.bound_enough(each)]
+    group = [each for each in session.group_of(gang) if quorum.yet_to_start(each)]
     _release(statement, group, f"{gang.namespace}/{gang.name} was not whole in time")
     statement.commit()
     for each in group:

@@ -18,7 +18,7 @@ from podium.core.framework.plugin import Plugin
 from podium.core.framework.session import Session
 from podium.core.framework.shares import Sharing, Standing, called
 from podium.core.model import quorum
-from podium.core.model.model import Gang, Queue, State, Task, TaskClass
+from podium.core.model.model import Gang, Mode, Queue, State, Task, TaskClass
 from podium.core.model.resources import CPU, MEMORY, PODS
 from podium.numbers import Block, Cause, Places, Total
 from podium.queue_numbers import Bound, QueueUse
@@ -250,8 +250,9 @@ def _standing(session: Session, queue: Queue) -> Standing | None:
 def gang_refusal(session: Session, gang: Gang, placed: int, cause: Refusal) -> Refusal:
     """The refusal of a gang when so many of its tasks could be placed; that of a lone task names no members."""
     if gang.minimum > 1 or len(gang.tasks) > 1:
-        never = _too_large(session, gang)
-        return refuse(GANG, placed=quorum.counted(gang, placed), need=gang.minimum, cause=cause, never=never)
+        never, holds = _too_large(session, gang), gang.mode is Mode.NON_STRICT
+        found = quorum.counted(gang, placed)
+        return refuse(GANG, placed=found, need=gang.minimum, cause=cause, never=never, holds=holds)
     return cause
 
 

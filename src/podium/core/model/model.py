@@ -272,6 +272,7 @@ class Gang:
         self.fail_fast = False  # the first member that finds no place ends a try: others are not tried after it
         self.match = MatchPolicy.WAITING_AND_RUNNING
         self.satisfied_once = False  # whether enough members have been bound at one time
+        self.bound_in_part = 0  # members that are bound, while others wait that were to be bound with them
         self.sub_priority = 0  # among gangs of equal priority
         self.waiting_time: float | None = None  # in seconds, for which it may hold places without being whole
         self.held_since: float | None = None  # when it got the first of the places that it holds
