@@ -69,6 +69,8 @@ def test_an_embedded_cluster_schedules_what_names_no_scheduler(tmp_path: Path) -
         ("actions: allocate\nweight: 1", "unknown key 'weight'; there are actions, tiers, configurations"),
         ("actions: allocate\nconfigurations: [{nmae: allocate}]", "configurations[0]: unknown key 'nmae', did"),
         ("profiles: {x: {acions: allocate}}", "profiles.x: unknown key 'acions', did you mean actions"),
+        ("profiles: {koord-scheduler: {waitTime: 5s}}", "unknown key 'waitTime', did you mean waitingTime"),
+        ("profiles: {koord-scheduler: {zzz: 5s}}", "metrics, waitingTime, mode, matchPolicy, makePodGroups"),
         ("profiles: {x: {actions: allocate}}\ntiers: []", "tiers must stand inside a profile"),
         ("actions: allocate\nactions: enqueue", "the key 'actions' stands there twice"),
         ("actions: allocate\n---\nactions: enqueue", "it holds 2 documents"),

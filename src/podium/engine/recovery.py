@@ -149,7 +149,7 @@ class Recovery:
         self._since: dict[str, float] = {}  # the first try that was refused, when none succeeded after it
         self._refused: dict[str, Refusal] = {}  # those whose last try was refused
         self._kept: set[str] = set()  # those that keep what they have
-        self._in_part: list[Gang] = []  # those of which members count that are bound, though only others do
+        self._in_part: dict[Gang, int] = {}  # how many members count that are bound, though only others do
 
     def __bool__(self) -> bool:
         return bool(self._partially_bound)
@@ -163,13 +163,14 @@ class Recovery:
         partially_bound = {id for id, gang in split.items() if is_partially_bound(gang, self._plans)}
         by_waiting = {id: gang for id, gang in split.items() if quorum.counts_waiting_only(gang)}
         self._groups = {}
-        while self._in_part:
-            self._in_part.pop().bound_in_part = 0
+        before, self._in_part = self._in_part, {}
         for gangs in quorum.components({**by_waiting, **tied}.values(), find):
             if is_torn(gangs, self._plans, find):
                 group = tuple(sorted(each.id for each in gangs))
                 self._groups |= dict.fromkeys(group, group)
             self._count_in_part([each for each in gangs if quorum.counts_waiting_only(each)], gangs)
+        for gang in before | self._in_part:
+            gang.count_in_part(self._in_part.get(gang, 0))
         self._partially_bound = dict.fromkeys(sorted(partially_bound | self._groups.keys()))
 
     def _count_in_part(self, by_waiting: Sequence[Gang], group: Sequence[Gang]) -> None:
@@ -178,8 +179,7 @@ class Recovery:
             return
         ids = set().union(*(unfinished(each, self._plans) for each in group))
         for gang in by_waiting:
-            gang.bound_in_part = sum(plan.id in ids for plan in _plans_of(gang, self._plans))
-            self._in_part.append(gang)
+            self._in_part[gang] = sum(plan.id in ids for plan in _plans_of(gang, self._plans))
 
     # --- tries -------------------------------------------------------------------------------------------------
 

@@ -312,6 +312,12 @@ class Gang:
         """Notes it when enough members are bound: that stays so, whatever becomes of them."""
         self.satisfied_once |= self.count(_BOUND) >= max(1, self.minimum)
 
+    def count_in_part(self, count: int) -> None:
+        """So many bound members count for those that wait."""
+        if count != self.bound_in_part:
+            self.bound_in_part = count
+            self.note()
+
     def move_all(self, tasks: Sequence[Task], before: State, state: State) -> None:
         """The same for tasks of one class and role that have one state."""
         self.note()
