@@ -195,3 +195,27 @@ def test_the_page_says_that_a_gang_was_satisfied_whatever_the_policy(policy: str
     assert known(stage)["onceResourceSatisfied"] is True
     assert known(stage)["boundChildren"] == ["default/g-0", "default/g-1"]
     assert known(stage)["hasGangInit"] is True
+
+
+@pytest.mark.parametrize("young", ["pod", "gang"])
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_member_of_an_older_gang_goes_first_also_when_the_gang_has_enough(comes_back: bool, young: str) -> None:
+    stage = Stage("a", "b")
+    stage.group("old", 2)
+    stage.labelled("old", 2 if comes_back else 3)
+    stage.pass_seconds(2)
+    if young == "pod":
+        stage.pod("young-0", nodeSelector={"new": "yes"})
+    else:
+        stage.gang("young", 1, nodeSelector={"new": "yes"})
+    stage.pass_seconds(2)
+    if comes_back:
+        stage.delete("old-0")
+        stage.pod("x")
+        stage.pass_seconds(2)
+        stage.pod("old-2", labels={POD_GROUP: "old"})
+        stage.pass_seconds(2)
+    assert (stage.bound("old"), stage.bound("young")) == (1 if comes_back else 2, 0)
+    stage.node("c", new="yes")
+    stage.pass_seconds(2)
+    assert (stage.bound("old"), stage.bound("young")) == (2 if comes_back else 3, 0)
