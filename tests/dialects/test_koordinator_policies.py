@@ -219,3 +219,21 @@ def test_a_member_of_an_older_gang_goes_first_also_when_the_gang_has_enough(come
     stage.node("c", new="yes")
     stage.pass_seconds(2)
     assert (stage.bound("old"), stage.bound("young")) == (2 if comes_back else 3, 0)
+
+
+@pytest.mark.parametrize("policy", ["once-satisfied", "waiting-and-running"])
+def test_a_member_beyond_the_minimum_takes_what_later_gangs_hold(policy: str) -> None:
+    stage = Stage("a", "b", "c")
+    stage.gang("g", 2, said={MATCH_POLICY: policy})
+    stage.pass_seconds(2)
+    stage.gang("later", 2, said=NON_STRICT)
+    stage.pass_seconds(2)
+    assert (stage.bound("g"), stage.reserved("later")) == (2, 1)
+    stage.pod("g-more", {NAME: "g", MIN_AVAILABLE: "2", MATCH_POLICY: policy})
+    stage.pass_seconds(2)
+    assert (stage.bound("g-more"), stage.reserved("later")) == (1, 0)
+    stage.node("d")
+    stage.pass_seconds(2)
+    stage.gang("latest", 1)
+    stage.pass_seconds(2)
+    assert (stage.bound("latest"), stage.reserved("later")) == (0, 1), "who comes later takes nothing"

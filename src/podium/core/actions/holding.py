@@ -8,8 +8,9 @@
     time_out      a gang that has held places for as long as it may gives them back, with all that are tied to it
 
 All groups stand in one fixed order (`quorum.order_of`).  A group takes from later ones, never from earlier ones,
-and only if it starts with that; who loses a place gives all places back.  So the first group that could start
-alone always can, and nobody gives up anything for nothing: gangs that hold places block nobody for good.
+and only if it starts with that, or one of its members beyond the minimum does; who loses a place gives all back.
+So the first group that could start alone always can, and nobody gives up anything for nothing: gangs that hold
+places block nobody for good.
 """
 
 from __future__ import annotations
@@ -103,8 +104,7 @@ def _has_enough(session: Session, id: str) -> bool:
 
 def may_take(session: Session, unit: Sequence[Gang]) -> bool:
     """Whether there is anything that a group could take, from later ones or from its own places."""
-    # What comes beyond the minimum waits for room; members of one that was satisfied once are like lone tasks.
-    if not session.holders or not any(quorum.yet_to_start(gang) or quorum.released(gang) for gang in unit):
+    if not session.holders:
         return False
     return any(gang.counts[State.RESERVED] for gang in unit) or bool(_later(session, unit))
 
