@@ -224,6 +224,10 @@ def test_a_gang_of_a_group() -> None:
     assert (found.minimum, found.waiting_time, found.mode) == (2, 300.0, Mode.NON_STRICT)
     assert (found.attributes["total-number"], found.attributes["from"]) == ("2", "GangFromPodGroupCrd")
     assert found.together == ("koordinator/default/gangA", "koordinator/default/gangB")
+    itself = group(2, 300, groups='["default/gangA","default/gangB"]')
+    reading = gathered(Defaults).read(Gathering("default", "gangA", itself, None), Priorities())
+    assert reading.facts is not None
+    assert reading.facts.together == ("koordinator/default/gangB",), "it does not wait for itself"
 
 
 @pytest.mark.parametrize(("seconds", "wait"), [(None, 600.0), (0, 600.0), (-1, 600.0), (5, 5.0)])

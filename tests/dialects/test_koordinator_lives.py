@@ -350,9 +350,14 @@ def test_a_plain_pod_that_fits_nowhere_concerns_nobody() -> None:
 
 @pytest.mark.case("M03", "both")
 @pytest.mark.case("M12", "seed")
-def test_members_hold_their_places_until_there_are_enough() -> None:
+@pytest.mark.parametrize("by_group", [True, False])
+def test_members_hold_their_places_until_there_are_enough(by_group: bool) -> None:
     stage = Stage("a", "b")
-    stage.gang("g", 3, said={**NON_STRICT, WAITING_TIME: "10s"})
+    if by_group:
+        stage.group("g", 3, NON_STRICT, scheduleTimeoutSeconds=10)
+        stage.labelled("g", 3)
+    else:
+        stage.gang("g", 3, said={**NON_STRICT, WAITING_TIME: "10s"})
     stage.pass_seconds(3)
     assert stage.held("g") == {"g-0": "a", "g-1": "b"}
     gang = stage.model("g")

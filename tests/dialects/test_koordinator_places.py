@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.dialects.koordinator.names import PODGROUPS, WAITING_TIME
+from podium.dialects.koordinator.names import PODGROUPS, TIMEOUT, WAITING_TIME
 from podium.dialects.koordinator.types import PodGroup
 from podium.dialects.volcano.names import QUEUE_NAME, QUEUES
 from podium.kube.changes import Patch
@@ -216,3 +216,27 @@ def test_places_are_held_anew_after_a_restart() -> None:
     assert stage.marked() == 0
     stage.pass_seconds(4)
     assert stage.marked() == 3
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("early", [True, False])
+def test_a_group_without_pods_whose_partner_times_out(early: bool, named: bool) -> None:
+    """What its pods will find depends on whether others still show it, not on what was found at that time."""
+    stage = Stage("a", "b", "c")
+    both = groups("default/g", "default/h")
+    stage.group("g", 2, both, scheduleTimeoutSeconds=5)
+    stage.group("h", 1, both if named else None)
+    stage.labelled("g", 2)
+    stage.pass_seconds(8)
+    assert stage.marked() == 2
+    if early:
+        stage.labelled("h", 1)
+        stage.pass_seconds(2)
+        assert (stage.marked("h"), stage.bound("h")) == (1, 0)
+    for pod in stage.pods():
+        stage.annotate(pod.name, TIMEOUT, None)
+    stage.pass_seconds(2)
+    if not early:
+        stage.labelled("h", 1)
+        stage.pass_seconds(2)
+    assert (stage.bound(), stage.marked()) == (3, 0)

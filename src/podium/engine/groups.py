@@ -151,7 +151,8 @@ class Groups:
         known = self._group_facts.get(facts.id)
         self._group_facts[facts.id] = facts
         gang = self.cluster.gangs.get(facts.id)
-        as_written = gang is not None and gang.phase is facts.phase
+        # A turn may have found a fault of its own: that time is over, which holds as long as pods show it.
+        as_written = gang is not None and gang.phase is facts.phase and gang.fault == facts.fault
         if as_written and known is not None and msgspec.structs.replace(known, phase=facts.phase) == facts:
             return
         self.cluster_events.gangs.add(facts.id)
