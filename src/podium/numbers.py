@@ -237,16 +237,20 @@ class Total(msgspec.Struct, frozen=True):
 
 
 class Incomplete(Numbers, frozen=True):
-    """A gang of which some could be placed, and why not more; `never` if the cluster is too small for it."""
+    """A gang of which some could be placed, and why not more; `never` if the cluster is too small for it.
+
+    `holds`: of a gang that holds what it finds, whether that is enough or not.
+    """
 
     placed: int
     need: int
     cause: Refusal
     never: Total | None = None
+    holds: bool = False
 
     def wake_on(self, own: frozenset[WakeOn]) -> frozenset[WakeOn]:
         """What holds a gang up is what holds its tasks up; one for which the cluster is too small needs nodes."""
-        return self.cause.wake_on if self.never is None else frozenset({WakeOn.NODES})
+        return self.cause.wake_on if self.never is None or self.holds else frozenset({WakeOn.NODES})
 
     def shape(self) -> Hashable:
         return self.cause.shape, None if self.never is None else self.never.resource

@@ -86,7 +86,8 @@ def test_the_gang_is_named_by(labels: dict[str, str], annotations: dict[str, str
 
 
 @pytest.mark.parametrize(
-    ("text", "number"), [("5", 5), ("-3", -3), ("0x10", 16), ("", None), ("x", 0), ("99999999999", 0)]
+    ("text", "number"),
+    [("5", 5), ("-3", -3), ("0x10", 16), ("010", 8), ("09", 0), ("", None), ("x", 0), ("99999999999", 0)],
 )
 def test_the_order_within_equal_priority(text: str, number: int | None) -> None:
     assert MARKS.sub_priority(pod({"koordinator.sh/priority": text})) == number
@@ -223,6 +224,10 @@ def test_a_gang_of_a_group() -> None:
     assert (found.minimum, found.waiting_time, found.mode) == (2, 300.0, Mode.NON_STRICT)
     assert (found.attributes["total-number"], found.attributes["from"]) == ("2", "GangFromPodGroupCrd")
     assert found.together == ("koordinator/default/gangA", "koordinator/default/gangB")
+    itself = group(2, 300, groups='["default/gangA","default/gangB"]')
+    reading = gathered(Defaults).read(Gathering("default", "gangA", itself, None), Priorities())
+    assert reading.facts is not None
+    assert reading.facts.together == ("koordinator/default/gangB",), "it does not wait for itself"
 
 
 @pytest.mark.parametrize(("seconds", "wait"), [(None, 600.0), (0, 600.0), (-1, 600.0), (5, 5.0)])

@@ -104,6 +104,21 @@ def test_a_group_does_not_remember_a_minimum_that_was_overridden() -> None:
     assert "conditions" not in status_of(2, "Scheduling", {"Bound": 2, "Pending": 2}, said="4")
 
 
+@pytest.mark.parametrize(
+    ("before", "pods", "begun"),
+    [
+        ("Pending", {"Pending": 2}, False),
+        ("PreScheduling", {"Pending": 2}, True),
+        ("Pending", {"Running": 2}, True),
+        ("Scheduling", {"Pending": 1}, False),
+    ],
+)
+def test_when_a_group_was_scheduling_for_the_first_time(before: str, pods: dict[str, int], begun: bool) -> None:
+    assert ("scheduleStartTime" in status_of(2, before, pods)) == begun
+    known = "2026-01-01T00:00:00Z"
+    assert status_of(2, before, pods, scheduleStartTime=known)["scheduleStartTime"] == known
+
+
 @pytest.mark.case("G09", "head")
 def test_counts_that_are_behind_are_corrected() -> None:
     written = status_of(4, "Scheduling", {"Running": 4}, scheduled=3)
@@ -227,4 +242,4 @@ def test_a_gang_is_taken_whole_or_its_surplus_never_the_pod_that_breaks_it() -> 
         world.task(name, gang=id, at="node-1", cpu=16_000, priority=1)
     pending(world, "p1")
     world.run(KOORDINATOR)
-    assert world.evicted in (set(), {"v1", "v2"})
+    assert world.evicted == {"v1", "v2"}

@@ -9,6 +9,8 @@ import pytest
 
 from podium.core.model.model import MatchPolicy, State
 from podium.dialects.koordinator.names import (
+    COMMUNITY_POD_GROUP,
+    COMMUNITY_PODGROUPS,
     GROUPS,
     MATCH_POLICY,
     MIN_AVAILABLE,
@@ -25,7 +27,7 @@ from podium.dialects.koordinator.pages import page
 from podium.dialects.koordinator.types import PodGroup
 from podium.dialects.volcano.names import QUEUE_NAME, QUEUES
 from podium.errors import ApiError
-from podium.kube.resources import PODS, PRIORITYCLASSES
+from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, PODS, PRIORITYCLASSES
 from podium.kube.wire import Pod
 from tests.dialects.koordinator_stage import NON_STRICT, Stage, groups
 
@@ -133,9 +135,70 @@ def test_pods_before_their_group_are_collected_and_wait() -> None:
     assert stage.bound("g") == 0
     assert "PodGroup default/g of Koordinator does not exist" in stage.said("g-0")
     assert "podium crds" in stage.said("g-0")
+    collected = stage.cluster.world.page("/gangs")
+    assert collected is not None
+    assert collected["default/g"]["hasGangInit"] is False
+    assert collected["default/g"]["children"] == ["default/g-0", "default/g-1"]
     stage.group("g", 2)
     stage.pass_seconds(1)
     assert stage.bound("g") == 2
+    stage.delete("g", PODGROUPS)
+    stage.pass_seconds(1)
+    one = stage.cluster.world.page("/gang/default/g")
+    assert one is not None
+    assert (one["hasGangInit"], one["minRequiredNumber"], len(one["boundChildren"])) == (False, 0, 2)
+
+
+def define_community_groups(stage: Stage) -> None:
+    """As a cluster has them that had another scheduler of gangs."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
+    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    group, approved = COMMUNITY_PODGROUPS.group, {"api-approved.kubernetes.io": "unapproved, for a test"}
+    document = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"podgroups.{group}", "annotations": approved},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": "PodGroup", "plural": "podgroups"},
+            "versions": [version],
+        },
+    }
+    stage.create(CUSTOMRESOURCEDEFINITIONS, document, "")
+    stage.cluster.restart()
+
+
+def community_group(stage: Stage, name: str, **spec: Any) -> None:
+    document = {"apiVersion": COMMUNITY_PODGROUPS.api_version, "kind": "PodGroup", "metadata": {"name": name}}
+    stage.create(COMMUNITY_PODGROUPS, {**document, "spec": spec})
+
+
+def test_groups_as_their_community_has_them_since() -> None:
+    stage = Stage("a", "b", "c")
+    define_community_groups(stage)
+    community_group(stage, "g", minMember=3, scheduleTimeoutSeconds=7)
+    for number in range(2):
+        stage.pod(f"g-{number}", labels={COMMUNITY_POD_GROUP: "g"})
+    stage.pass_seconds(2)
+    assert stage.said("g-0") == "the gang needs 3 members and has 2 (spec.minMember of its PodGroup)"
+    gang = stage.model("g")
+    assert gang is not None
+    assert gang.waiting_time == 7.0
+    stage.pod("g-2", labels={POD_GROUP: "g"})
+    stage.pass_seconds(2)
+    assert stage.bound("g") == 3
+
+
+def test_what_was_made_for_pods_hides_no_group_that_says_something() -> None:
+    stage = Stage("a", "b")
+    define_community_groups(stage)
+    community_group(stage, "g", minMember=2, minResources={"cpu": "100"})
+    stage.gang("g", 2)
+    stage.pass_seconds(5)
+    assert stage.bound("g") == 0
+    assert "it needs at least 100 cpu" in stage.said("g-0")
 
 
 def test_a_pod_that_speaks_changes_or_leaves_and_the_next_one_speaks() -> None:
@@ -287,9 +350,14 @@ def test_a_plain_pod_that_fits_nowhere_concerns_nobody() -> None:
 
 @pytest.mark.case("M03", "both")
 @pytest.mark.case("M12", "seed")
-def test_members_hold_their_places_until_there_are_enough() -> None:
+@pytest.mark.parametrize("by_group", [True, False])
+def test_members_hold_their_places_until_there_are_enough(by_group: bool) -> None:
     stage = Stage("a", "b")
-    stage.gang("g", 3, said={**NON_STRICT, WAITING_TIME: "10s"})
+    if by_group:
+        stage.group("g", 3, NON_STRICT, scheduleTimeoutSeconds=10)
+        stage.labelled("g", 3)
+    else:
+        stage.gang("g", 3, said={**NON_STRICT, WAITING_TIME: "10s"})
     stage.pass_seconds(3)
     assert stage.held("g") == {"g-0": "a", "g-1": "b"}
     gang = stage.model("g")

@@ -6,12 +6,14 @@ import pytest
 
 from podium.core.model.model import Gang
 from podium.dialects.koordinator.names import (
+    COMMUNITY_POD_GROUP,
     GROUPS,
     GROUPS_TOO,
     MATCH_POLICY,
     MIN_AVAILABLE,
     MODE,
     NAME,
+    POD_GROUP,
     POD_GROUP_MATCH_POLICY,
     POD_GROUP_MIN,
     POD_GROUP_NAME,
@@ -187,6 +189,35 @@ def test_a_name_that_is_none_is_refused_and_the_pod_does_not_run_alone(name: str
     stage.pass_seconds(2)
     assert (stage.bound("bad"), stage.bound("fine")) == (0, 2)
     assert told(stage, f"metadata.annotations[{NAME}]", name[:50])
+
+
+@pytest.mark.parametrize(
+    ("place", "key"),
+    [
+        ("labels", POD_GROUP),
+        ("labels", COMMUNITY_POD_GROUP),
+        ("labels", POD_GROUP_NAME),
+        ("annotations", POD_GROUP),
+        ("annotations", POD_GROUP_NAME),
+        ("annotations", NAME),
+    ],
+)
+def test_a_name_that_is_none_is_told_where_it_stands(place: str, key: str) -> None:
+    stage = Stage("a")
+    stage.pod("bad", **{place: {key: "Not_A_Name", MIN_AVAILABLE: "1"}})  # type: ignore[arg-type]
+    stage.pass_seconds(2)
+    assert stage.bound() == 0
+    assert stage.said("bad").startswith(f"metadata.{place}[{key}]: 'Not_A_Name' is no name: a lowercase RFC 1123")
+    assert told(stage, f"metadata.{place}[{key}]", "Not_A_Name")
+
+
+def test_a_group_with_a_minimum_below_nothing_has_an_event() -> None:
+    stage = Stage("a")
+    stage.group("g", -1)
+    stage.labelled("g", 1)
+    stage.pass_seconds(2)
+    assert stage.bound("g") == 1
+    assert "spec.minMember: -1 is read as 0" in stage.events("InvalidSpec")
 
 
 def test_of_a_long_list_the_first_are_named() -> None:

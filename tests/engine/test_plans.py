@@ -8,7 +8,7 @@ import pytest
 
 from podium.core.model import quorum
 from podium.core.model.decisions import Bind, Decision, Refuse
-from podium.core.model.model import Gang, State
+from podium.core.model.model import Gang, MatchPolicy, State
 from podium.engine.recovery import (
     PATIENCE,
     Plan,
@@ -36,14 +36,16 @@ MADE = 1000.0  # when the plan was made
 def test_a_plan_is_read_as_it_was_written(gangs: int) -> None:
     text = write_plan("ns/g", 7, 4, 1234.5, gangs)
     assert text.startswith("ns/g/")
-    assert read_plan(text) == Plan(1234.5, 4, gangs)
-    assert read_plan(text, bound=99.0) == Plan(99.0, 4, gangs)
+    id = text.split("/")[2]
+    assert read_plan(text) == Plan(1234.5, 4, gangs, id)
+    assert read_plan(text, bound=99.0) == Plan(99.0, 4, gangs, id)
 
 
 def test_a_plan_of_one_gang_is_as_it_always_was() -> None:
     assert write_plan("ns/g", 7, 4, 1.0) == write_plan("ns/g", 7, 4, 1.0, 1) == "ns/g/3e8.7/4"
     assert write_plan("ns/g", 7, 4, 1.0, 2) == "ns/g/3e8.7.2/4"
-    assert read_plan("ns/g/3e8/4") == read_plan("ns/g/3e8.7/4") == Plan(1.0, 4)
+    assert read_plan("ns/g/3e8/4") == Plan(1.0, 4, 1, "3e8")
+    assert read_plan("ns/g/3e8.7/4") == Plan(1.0, 4, 1, "3e8.7")
 
 
 @pytest.mark.parametrize(
@@ -293,3 +295,52 @@ def test_what_is_kept_is_said_once_and_from_then_on_in_every_refusal(cast: Cast)
     assert found.worded(said, gangs) == said
     found.refused("ns/other", NO, 6.0)
     assert found.keep(other) is not None
+
+
+# --- gangs of which only members count that wait -----------------------------------------------------------------
+
+
+def in_part(cast: Cast, *gangs: Gang) -> list[int]:
+    """How many of each count though they are bound, as they are looked at for a turn."""
+    cast.world.cluster.settle()
+    accounts = cast.world.cluster.accounts
+    Recovery(cast.plans).look(accounts.split, accounts.tied, cast.world.cluster.gangs.get)
+    return [gang.bound_in_part for gang in gangs]
+
+
+@pytest.mark.parametrize(("members", "created", "counted"), [(3, 0.0, 2), (2, 0.0, 0), (3, MADE + 1, 0)])
+def test_bound_members_count_as_long_as_one_of_their_plan_waits(
+    cast: Cast, members: int, created: float, counted: int
+) -> None:
+    gang = cast.gang("g", RUNNING, RUNNING, PENDING, minimum=3, match=MatchPolicy.ONLY_WAITING, created=created)
+    cast.plans = {id: Plan(MADE, members, 1, "1.1") for id in cast.plans}
+    assert in_part(cast, gang) == [counted]
+    assert quorum.missing(gang) == 3 - counted
+    assert quorum.counted(gang, 2) == counted
+
+
+def test_members_of_another_plan_do_not_count(cast: Cast) -> None:
+    gang = cast.gang("g", RUNNING, RUNNING, RUNNING, PENDING, minimum=3, match=MatchPolicy.ONLY_WAITING)
+    cast.plans["ns/g-0"] = Plan(MADE, 1, 1, "1.1")
+    cast.plans["ns/g-1"] = cast.plans["ns/g-2"] = Plan(MADE, 3, 1, "1.2")
+    assert in_part(cast, gang) == [2]
+
+
+def test_a_partner_that_was_bound_by_the_same_plan_counts(cast: Cast) -> None:
+    both: dict[str, Any] = {"match": MatchPolicy.ONLY_WAITING}
+    one = cast.gang("one", RUNNING, PENDING, together=("ns/two",), **both)
+    two = cast.gang("two", RUNNING, RUNNING, **both)
+    other = cast.gang("other", RUNNING, RUNNING, **both)
+    cast.plans = {id: Plan(MADE, 2, 2, "1.1") for id in cast.plans}
+    assert in_part(cast, one, two, other) == [1, 2, 0]
+    assert quorum.satisfied(two)
+
+
+def test_what_was_counted_once_is_not_for_ever(cast: Cast) -> None:
+    gang = cast.gang("g", RUNNING, PENDING, match=MatchPolicy.ONLY_WAITING)
+    recovery, accounts = Recovery(cast.plans), cast.world.cluster.accounts
+    cast.plans["ns/g-0"] = Plan(MADE, 2, 1, "1.1")
+    for waits, counted in ((True, 1), (False, 0)):
+        cast.world.cluster.settle()
+        recovery.look(accounts.split if waits else {}, accounts.tied, cast.world.cluster.gangs.get)
+        assert gang.bound_in_part == counted

@@ -150,6 +150,8 @@ def test_a_gang_waits_for_what_its_tasks_wait_for() -> None:
 def test_a_gang_for_which_the_cluster_is_too_small_waits_for_nodes() -> None:
     never = Total("gpu", members=10, need=80, total=64)
     assert refuse(GANG, placed=8, need=10, cause=FULL, never=never).wake_on == {WakeOn.NODES}
+    holding = refuse(GANG, placed=8, need=10, cause=FULL, never=never, holds=True)
+    assert holding.wake_on == {WakeOn.ROOM}, "one that holds what it finds holds what comes free"
 
 
 def test_a_gang_that_is_refused_twice_in_a_turn_waits_for_either() -> None:

@@ -71,6 +71,8 @@ def test_an_embedded_cluster_schedules_what_names_no_scheduler(tmp_path: Path) -
         ("profiles: {x: {acions: allocate}}", "profiles.x: unknown key 'acions', did you mean actions"),
         ("profiles: {arranger: {failafter: 5m}}", "unknown key 'failafter', did you mean failAfter"),
         ("profiles: {arranger: {weight: 1}}", "metrics, queuePolicy, basicPolicy, drfBase, gangScope"),
+        ("profiles: {koord-scheduler: {waitTime: 5s}}", "unknown key 'waitTime', did you mean waitingTime"),
+        ("profiles: {koord-scheduler: {zzz: 5s}}", "metrics, waitingTime, mode, matchPolicy, makePodGroups"),
         ("profiles: {x: {actions: allocate}}\ntiers: []", "tiers must stand inside a profile"),
         ("actions: allocate\nactions: enqueue", "the key 'actions' stands there twice"),
         ("actions: allocate\n---\nactions: enqueue", "it holds 2 documents"),

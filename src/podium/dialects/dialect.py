@@ -261,7 +261,8 @@ class Dialect(msgspec.Struct, frozen=True):
     surroundings: tuple[Document, ...] = ()  # what the workloads refer to
     authoring: Authoring | None = None
     progress: Mapping[Resource, ProgressOf] = {}
-    # What is served beside health and metrics: the page of a path, given all gangs by id; None for no such page.
+    # What is served beside health and metrics: the page of a path, given all gangs by id, also those that only
+    # pods name; None for no such page.
     pages: Callable[[str, dict[str, Gang]], Document | None] | None = None
     holding: Mapping[Resource, Hold] = {}
     tour: str = ""  # the files of examples/<name>/ that the demo runs, as a pattern

@@ -155,12 +155,13 @@ class Gathered:
         return gang
 
     def group_of(self, gang: str) -> Object | None:
-        """The object of a gang: of the first kind that has one."""
+        """The object of a gang: of the first kind that has one which says something of its own, or any."""
         kind, members = self._kind_of(gang), self._gangs.get(gang)
         if kind is None or members is None:
             return None
-        found = (self._cache.get(each, members.namespace, members.name) for each in self._resources[kind.prefix])
-        return next((each for each in found if each is not None), None)
+        asked = (self._cache.get(each, members.namespace, members.name) for each in self._resources[kind.prefix])
+        found = [each for each in asked if each is not None]
+        return next((each for each in found if kind.describes(each)), found[0] if found else None)
 
     def _described(self, gang: str) -> bool:
         """Whether the gang has an object that says something of its own."""

@@ -60,7 +60,8 @@ class Groups:
 
     def page(self, path: str) -> Document | None:
         """What a dialect tells its users' tools under a path; None if there is no such page."""
-        found = (page(path, self.cluster.gangs) for page in self._pages)
+        gangs = {gang.id: gang for gang in self.cluster.all_gangs} if self._pages else {}
+        found = (page(path, gangs) for page in self._pages)
         return next((each for each in found if each is not None), None)
 
     def take_faults(self, most: int = 1 << 30) -> list[Fault]:
@@ -127,7 +128,7 @@ class Groups:
         if not self._gathered.any_expired:
             return []
         tied = quorum.components(self.cluster.accounts.tied.values(), self.cluster.gangs.get)
-        waiting = ([gang.id for gang in group if not quorum.bound_enough(gang)] for group in tied)
+        waiting = ([gang.id for gang in group if quorum.yet_to_start(gang)] for group in tied)
         found = self._gathered.settle(waiting)
         for gang, _ in found:
             self._read_gathered(gang)
@@ -153,7 +154,8 @@ class Groups:
         known = self._group_facts.get(facts.id)
         self._group_facts[facts.id] = facts
         gang = self.cluster.gangs.get(facts.id)
-        as_written = gang is not None and gang.phase is facts.phase
+        # A turn may have found a fault of its own: that time is over, which holds as long as pods show it.
+        as_written = gang is not None and gang.phase is facts.phase and gang.fault == facts.fault
         if as_written and known is not None and msgspec.structs.replace(known, phase=facts.phase) == facts:
             return
         self.cluster_events.gangs.add(facts.id)

@@ -11,12 +11,15 @@ Such a gang goes before all others.  If its missing members were tried and found
 bounded time later, the bound ones are evicted: a gang at rest has no members bound, or enough.  Time alone takes
 nothing away: a server that does not answer says nothing about places.
 
+Where only members count that wait, those count, too, that were bound by a plan of which another one still waits.
+
 There is one exception.  A pod that no controller would create again is never deleted here: its gang keeps what it
 has, and says so.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import msgspec
@@ -38,6 +41,7 @@ class Plan(msgspec.Struct, frozen=True):
     time: float
     members: int
     gangs: int = 1
+    id: str = ""  # the same in all gangs that were bound by it
 
 
 def write_plan(gang: str, number: int, members: int, now: float, gangs: int = 1) -> str:
@@ -61,7 +65,7 @@ def read_plan(text: str, bound: float = 0.0) -> Plan | None:
     time, *numbers = parts[1].split(".")
     try:
         gangs = int(numbers[1]) if len(numbers) > 1 else 1
-        return Plan(bound or int(time, 16) / 1000, int(parts[2]), gangs)
+        return Plan(bound or int(time, 16) / 1000, int(parts[2]), gangs, parts[1])
     except (ValueError, OverflowError):
         return None
 
@@ -95,10 +99,24 @@ def is_torn(group: Sequence[Gang], plans: Mapping[str, Plan], find: quorum.Find)
     return False
 
 
+def unfinished(gang: Gang, plans: Mapping[str, Plan]) -> set[str]:
+    """The plans of which some members are bound, and others wait that were there when they were made."""
+    found = {plan.id: plan for plan in _plans_of(gang, plans)}
+    bound = Counter(plan.id for plan in _plans_of(gang, plans))
+    return {id for id, plan in found.items() if bound[id] < plan.members and _older_waits(gang, plan.time)}
+
+
+def _plans_of(gang: Gang, plans: Mapping[str, Plan]) -> Iterator[Plan]:
+    """The plans by which members of a gang were bound: of each member that is."""
+    for task in gang.tasks.values():
+        plan = plans.get(task.id) if task.state in PLACED else None
+        if plan is not None:
+            yield plan
+
+
 def _last(gang: Gang, plans: Mapping[str, Plan], *, together: bool = False) -> float | None:
     """When the last plan was made by which members of a gang were bound; `together`, with other gangs."""
-    placed = (plans.get(task.id) for task in gang.tasks.values() if task.state in PLACED)
-    found = [plan for plan in placed if plan is not None and (plan.gangs > 1 or not together)]
+    found = (plan for plan in _plans_of(gang, plans) if plan.gangs > 1 or not together)
     return max((plan.time for plan in found), default=None)
 
 
@@ -131,6 +149,7 @@ class Recovery:
         self._since: dict[str, float] = {}  # the first try that was refused, when none succeeded after it
         self._refused: dict[str, Refusal] = {}  # those whose last try was refused
         self._kept: set[str] = set()  # those that keep what they have
+        self._in_part: dict[Gang, int] = {}  # how many members count that are bound, though only others do
 
     def __bool__(self) -> bool:
         return bool(self._partially_bound)
@@ -142,12 +161,25 @@ class Recovery:
     def look(self, split: Mapping[str, Gang], tied: Mapping[str, Gang], find: quorum.Find) -> None:
         """Finds them among gangs of which a part has places, and among those that start together with others."""
         partially_bound = {id for id, gang in split.items() if is_partially_bound(gang, self._plans)}
+        by_waiting = {id: gang for id, gang in split.items() if quorum.counts_waiting_only(gang)}
         self._groups = {}
-        for gangs in quorum.components(tied.values(), find):
+        before, self._in_part = self._in_part, {}
+        for gangs in quorum.components({**by_waiting, **tied}.values(), find):
             if is_torn(gangs, self._plans, find):
                 group = tuple(sorted(each.id for each in gangs))
                 self._groups |= dict.fromkeys(group, group)
+            self._count_in_part([each for each in gangs if quorum.counts_waiting_only(each)], gangs)
+        for gang in before | self._in_part:
+            gang.count_in_part(self._in_part.get(gang, 0))
         self._partially_bound = dict.fromkeys(sorted(partially_bound | self._groups.keys()))
+
+    def _count_in_part(self, by_waiting: Sequence[Gang], group: Sequence[Gang]) -> None:
+        """Where only members count that wait, those count with whom one that waits still was to be bound."""
+        if not by_waiting:
+            return
+        ids = set().union(*(unfinished(each, self._plans) for each in group))
+        for gang in by_waiting:
+            self._in_part[gang] = sum(plan.id in ids for plan in _plans_of(gang, self._plans))
 
     # --- tries -------------------------------------------------------------------------------------------------
 

@@ -71,11 +71,11 @@ class _LastStatus(msgspec.Struct):
     at: float
     sentence: str = ""
 
-    def stands(self, new: _LastStatus) -> bool:
+    def stands(self, new: _LastStatus, rest: float = REPEAT_SECONDS) -> bool:
         """Whether there is nothing new; numbers alone are written again once in a while."""
         if (self.why, self.states) != (new.why, new.states):
             return False
-        return self.content == new.content or new.at < self.at + REPEAT_SECONDS
+        return self.content == new.content or new.at < self.at + rest
 
 
 class StatusWriter:
@@ -179,12 +179,16 @@ class StatusWriter:
         self._report_once(_pod(first), refusal, now)
 
     def _report_held(self, gang: Gang, now: float) -> None:
-        """In a condition on each pod that holds a place; in events on some, which say for whom the gang waits."""
+        """In a condition on each pod that holds a place; in events on some, which say for whom the gang waits.
+
+        How many there are by now the first ones say at once.
+        """
         if not gang.counts[State.RESERVED]:
             return
         held = (task for task in gang.tasks.values() if task.state is State.RESERVED and task.has_pod)
         for number, task in enumerate(held):
-            self._report_pod(task, self._held(task), now, event=number < PODS_WITH_EVENTS)
+            first = number < PODS_WITH_EVENTS
+            self._report_pod(task, self._held(task), now, event=first, rest=0.0 if first else REPEAT_SECONDS)
 
     def bad_objects(self, profiles: Container[str], now: float) -> bool:
         """What is wrong with objects themselves: conditions of the profiles' pods, events on others.
@@ -254,7 +258,7 @@ class StatusWriter:
         cluster = self._world.cluster
         for id, refusal in self._late_pods.take(now, PORTION):
             task = cluster.tasks.get(id)
-            if task is not None and task.state is State.PENDING:
+            if task is not None and task.state in (State.PENDING, State.RESERVED):
                 self._report_pod(task, refusal, now, event=False)
         for id, verdict in self._late_groups.take(now, PORTION):
             gang = cluster.gangs.get(id)
@@ -331,13 +335,18 @@ class StatusWriter:
             self._logged[failure.who] = now
             log.error("%s failed: %s\n%s", failure.who, failure.error, failure.trace)
 
-    def _report_pod(self, task: Task, refusal: Refusal, now: float, *, event: bool) -> None:
-        """In a condition, on every member; in an event on all of them, or on some where a group carries it."""
+    def _report_pod(
+        self, task: Task, refusal: Refusal, now: float, *, event: bool, rest: float = REPEAT_SECONDS
+    ) -> None:
+        """In a condition, on every member; in an event on all of them, or on some where a group carries it.
+
+        `rest`: for how long numbers that have changed are no news.  To events they are none for longer.
+        """
         timed_out = refusal.reason is TIMED_OUT
         if timed_out and not self._world.is_marked(task.id):
             return  # first the mark, then the condition: see `gathered`
         last, reported = self._reported.get(task.id), _LastStatus(refusal.shape, frozenset(), refusal, now)
-        if last is not None and last.stands(reported):
+        if last is not None and last.stands(reported, rest):
             if last.content != refusal:
                 self._late_pods.put(task.id, refusal, now)
             else:
@@ -350,7 +359,7 @@ class StatusWriter:
             return  # the numbers that changed are not in the sentence
         reason = refusal.code if timed_out or refusal.reason is HELD else "Unschedulable"
         self._writes.put(effects.unschedulable(task, sentence, now, reason))
-        if event:
+        if event and (last is None or not last.stands(reported)):
             held = refusal.reason is HELD
             type, name = (NORMAL, HELD.code) if held else (WARNING, "FailedScheduling")
             self._event(_pod(task), type, name, sentence + (self._awaited(task.gang) if held else ""), now)
@@ -391,7 +400,8 @@ class StatusWriter:
     def _held(self, task: Task) -> Refusal:
         """What a pod waits for that holds a place."""
         gang, node = task.gang, self._world.cluster.nodes.name(task.row)
-        return refuse(HELD, node, f"{gang.namespace}/{gang.name}", gang.ready, gang.minimum)
+        placed = quorum.counted(gang, gang.ready)
+        return refuse(HELD, node, f"{gang.namespace}/{gang.name}", placed, gang.minimum)
 
     def _awaited(self, gang: Gang) -> str:
         """For whom a gang holds its places that is whole itself."""

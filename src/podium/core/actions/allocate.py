@@ -144,8 +144,8 @@ class Allocate(Action):
         starting = set() if over else holding.startable(session, unit)
         if len(unit) > 1:
             yield
-        # One that was satisfied once is always ready, also with nothing found for it.
-        in_vain = not starting or all(quorum.released(each.gang) and each.statement.empty for each in tries)
+        # One that has enough is always ready, also with nothing found for it.
+        in_vain = not starting or all(_found_nothing_more(each) for each in tries)
         if in_vain and holding.may_take(session, unit):
             for each in reversed(tries):
                 each.statement.rollback()
@@ -303,6 +303,12 @@ class Allocate(Action):
 def _holds_some(session: Session, queue: Queue) -> bool:
     """Whether places that are only held are a part of what a queue has."""
     return any(gang.queue == queue.id and gang.counts[State.RESERVED] for gang in session.holders.values())
+
+
+def _found_nothing_more(each: Attempt) -> bool:
+    """Whether a gang has enough, and there is no place for a member that is beyond that, or comes back."""
+    gang = each.gang
+    return each.statement.empty and quorum.bound_enough(gang) and not gang.counts[State.RESERVED]
 
 
 def _placeable(gang: Gang) -> Iterator[Task]:

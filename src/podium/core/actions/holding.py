@@ -8,8 +8,9 @@
     time_out      a gang that has held places for as long as it may gives them back, with all that are tied to it
 
 All groups stand in one fixed order (`quorum.order_of`).  A group takes from later ones, never from earlier ones,
-and only if it starts with that; who loses a place gives all places back.  So the first group that could start
-alone always can, and nobody gives up anything for nothing: gangs that hold places block nobody for good.
+and only if it starts with that, or one of its members beyond the minimum does; who loses a place gives all back.
+So the first group that could start alone always can, and nobody gives up anything for nothing: gangs that hold
+places block nobody for good.
 """
 
 from __future__ import annotations
@@ -103,8 +104,7 @@ def _has_enough(session: Session, id: str) -> bool:
 
 def may_take(session: Session, unit: Sequence[Gang]) -> bool:
     """Whether there is anything that a group could take, from later ones or from its own places."""
-    # What comes beyond the minimum waits for room; members of one that was satisfied once are like lone tasks.
-    if not session.holders or all(quorum.bound_enough(gang) and not quorum.released(gang) for gang in unit):
+    if not session.holders:
         return False
     return any(gang.counts[State.RESERVED] for gang in unit) or bool(_later(session, unit))
 
@@ -259,7 +259,7 @@ def _deadline(gang: Gang) -> float | None:
 def time_out(session: Session, gang: Gang) -> None:
     """A gang's time is over: all that are tied to it give back what they hold, and are not tried again."""
     statement = session.statement()
-    group = [each for each in session.group_of(gang) if not quorum.bound_enough(each)]
+    group = [each for each in session.group_of(gang) if quorum.yet_to_start(each)]
     _release(statement, group, f"{gang.namespace}/{gang.name} was not whole in time")
     statement.commit()
     for each in group:

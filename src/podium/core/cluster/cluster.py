@@ -206,6 +206,7 @@ class Cluster:
         self.elastic_changes += gang.size is not None
         if gang.tasks:
             gang.queue = gang.named_queue = ""
+            gang.attributes, gang.together = {}, ()
             self._strangers[id] = gang
 
     def put_task(self, facts: TaskFacts) -> Task:

@@ -18,7 +18,7 @@ from podium.core.framework.plugin import Plugin
 from podium.core.framework.session import Session
 from podium.core.framework.shares import Sharing, Standing, called
 from podium.core.model import quorum
-from podium.core.model.model import Gang, Queue, State, Task, TaskClass
+from podium.core.model.model import Gang, Mode, Queue, State, Task, TaskClass
 from podium.core.model.resources import CPU, MEMORY, PODS
 from podium.numbers import Block, Cause, Places, Total
 from podium.queue_numbers import Bound, QueueUse
@@ -250,11 +250,11 @@ def _standing(session: Session, queue: Queue) -> Standing | None:
 def gang_refusal(session: Session, gang: Gang, placed: int, cause: Refusal) -> Refusal:
     """The refusal of a gang when so many of its tasks could be placed; that of a lone task names no members."""
     if gang.minimum > 1 or len(gang.tasks) > 1:
-        missing = session.shortfall(gang)
+        missing, holds = session.shortfall(gang), gang.mode is Mode.NON_STRICT
         # Plugins may ask for more than the minimum; and of enough members one in a role of its own may lack.
         need = max(gang.minimum, quorum.counted(gang, gang.ready) + missing)
-        never = _too_large(session, gang, missing)
-        return refuse(GANG, placed=quorum.counted(gang, placed), need=need, cause=cause, never=never)
+        never, found = _too_large(session, gang, missing), quorum.counted(gang, placed)
+        return refuse(GANG, placed=found, need=need, cause=cause, never=never, holds=holds)
     return cause
 
 

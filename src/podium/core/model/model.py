@@ -272,6 +272,7 @@ class Gang:
         self.fail_fast = False  # the first member that finds no place ends a try: others are not tried after it
         self.match = MatchPolicy.WAITING_AND_RUNNING
         self.satisfied_once = False  # whether enough members have been bound at one time
+        self.bound_in_part = 0  # members that are bound, while others wait that were to be bound with them
         self.sub_priority = 0  # among gangs of equal priority
         self.waiting_time: float | None = None  # in seconds, for which it may hold places without being whole
         self.held_since: float | None = None  # when it got the first of the places that it holds
@@ -310,6 +311,12 @@ class Gang:
     def remember(self) -> None:
         """Notes it when enough members are bound: that stays so, whatever becomes of them."""
         self.satisfied_once |= self.count(_BOUND) >= max(1, self.minimum)
+
+    def count_in_part(self, count: int) -> None:
+        """So many bound members count for those that wait."""
+        if count != self.bound_in_part:
+            self.bound_in_part = count
+            self.note()
 
     def move_all(self, tasks: Sequence[Task], before: State, state: State) -> None:
         """The same for tasks of one class and role that have one state."""

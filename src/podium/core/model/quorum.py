@@ -42,13 +42,18 @@ def released(gang: Gang) -> bool:
 
 
 def counts_waiting_only(gang: Gang) -> bool:
-    """Whether members that are bound count no longer: as many as it needs must find places at one time."""
+    """Whether members that are bound count no longer: as many as it needs must find places at one time.
+
+    Those count with whom one that waits still was to be bound.
+    """
     return gang.match is MatchPolicy.ONLY_WAITING
 
 
 def counted(gang: Gang, placed: int) -> int:
     """Of so many members with a place, bound ones among them, those that count."""
-    return placed - gang.count(READY - _ONLY_WAITING) if counts_waiting_only(gang) else placed
+    if not counts_waiting_only(gang):
+        return placed
+    return placed - gang.count(READY - _ONLY_WAITING) + gang.bound_in_part
 
 
 # --- enough members ----------------------------------------------------------------------------------------------
@@ -99,7 +104,7 @@ def missing(gang: Gang, states: States = READY, also: Collection[Task] = ()) -> 
         if released(gang):
             return 0
         if counts_waiting_only(gang):
-            states = frozenset(states) & _ONLY_WAITING
+            return _lacks(gang, frozenset(states) & _ONLY_WAITING, also) - gang.bound_in_part
     return _lacks(gang, states, also)
 
 
@@ -133,6 +138,13 @@ def started(gang: Gang) -> bool:
 def bound_enough(gang: Gang) -> bool:
     """Whether enough members are bound, or being bound, or need not be any longer."""
     return released(gang) or (_lacks(gang, _BOUND) <= 0 and _enough_groups(gang, _BOUND, None))
+
+
+def yet_to_start(gang: Gang) -> bool:
+    """Whether it waits for more than single places: fewer are bound than it needs, or those do not count."""
+    if not bound_enough(gang):
+        return True
+    return counts_waiting_only(gang) and bool(gang.counts[State.PENDING] or gang.counts[State.RESERVED])
 
 
 def may_fill_slots(gang: Gang) -> bool:

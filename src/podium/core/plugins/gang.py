@@ -31,9 +31,8 @@ class GangPlugin(Plugin):
         self._session = session
 
     def job_valid(self, gang: Gang) -> Refusal | None:
-        return quorum.lacking(gang, self._groups(gang)) or (
-            self._too_large(gang) if gang.least_resources else None
-        )
+        asks = gang.least_resources and not quorum.released(gang)
+        return quorum.lacking(gang, self._groups(gang)) or (self._too_large(gang) if asks else None)
 
     def _too_large(self, gang: Gang) -> Refusal | None:
         """Why a gang that says what it needs at least cannot start, were all nodes empty."""

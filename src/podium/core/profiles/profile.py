@@ -105,15 +105,15 @@ class _Reader:
 
     def __init__(self, where: str, registry: Registry, options: Sequence[str]) -> None:
         self._where = where
+        self._keys = (*_KEYS, *_LATER_KEYS, *options)
         self._registry = registry
-        self._options = options
         self._warnings: list[str] = []
         self._switches = set(SWITCHES)
 
     def read(self, document: Mapping[str, Any]) -> Profile:
         for key in sorted(_LATER_KEYS & document.keys()):
             self._warn(f"{self._where}: ", f"{key} has no effect yet")
-        self._check_keys(document, (*_KEYS, *_LATER_KEYS, *self._options), self._where)
+        self._check_keys(document, self._keys, self._where)
         actions = self._actions(document.get("actions"))
         self._switches |= {hook.switch for action in actions for hook in action.HOOKS if hook.switch}
         tiers = []

@@ -17,14 +17,13 @@ from podium.core.model.durations import duration
 from podium.core.model.facts import GangFacts
 from podium.core.model.model import Phase
 from podium.dialects.dialect import GatheredKind, Gathering, Reading
-from podium.dialects.koordinator.marks import MARKS, group_label
+from podium.dialects.koordinator.marks import MARKS, group_label, name_field
 from podium.dialects.koordinator.names import (
     GROUPS,
     GROUPS_TOO,
     MATCH_POLICY,
     MIN_AVAILABLE,
     MODE,
-    NAME,
     POD_GROUP_MATCH_POLICY,
     POD_GROUP_MIN,
     PREFIX,
@@ -50,6 +49,7 @@ T = TypeVar("T")
 
 _MOST, _LEAST = 2**31 - 1, -(2**31)
 TOTAL, FROM = "total-number", "from"  # among a gang's attributes
+FROM_GROUP, FROM_PODS = "GangFromPodGroupCrd", "GangFromPodAnnotation"
 _OF_GROUP = " of its PodGroup"
 ADVICE = (
     f"remove the annotation {TIMEOUT} from all its pods, and from those of gangs that start with it, to have it "
@@ -101,6 +101,10 @@ class _Values:
                 obj, field = self.found[GROUPS]
                 detail = f"{each!r} names no gang, and is waited for in vain; want namespace/gang"
                 self.complaints.append((obj, refuse(BAD_SPEC, field=field, detail=detail)))
+
+    def check_minimum(self, obj: Object, number: int, field: str) -> None:
+        if number < 0:
+            self.complaints.append((obj, refuse(BAD_SPEC, field=field, detail=f"{number} is read as 0")))
 
     def complain(self, obj: Object, field: str, value: object, want: str) -> None:
         detail = f"{value!r} is read as if it were not there; want {want}"
@@ -155,15 +159,16 @@ def _read(defaults: Callable[[], Defaults], known: Gathering, priorities: Priori
     minimum, of_minimum = (
         (group.spec.min_member, "spec.minMember" + _OF_GROUP) if group is not None else (None, "")
     )
+    if group is not None:
+        values.check_minimum(group, group.spec.min_member, "spec.minMember")
     if pod is not None:
         own, field, text = read_min(pod)
         if own is not None:
+            values.check_minimum(pod, own, field)
             if group is not None or not group_label(pod):
                 minimum, of_minimum = own, field
         elif text:
             values.complain(pod, field, text, "a whole number in quotes")
-        if own is not None and own < 0:
-            values.complaints.append((pod, refuse(BAD_SPEC, field=field, detail=f"{own} is read as 0")))
         if minimum is None:
             return _not_yet(known, pod, field, text, values)
     assert minimum is not None
@@ -203,7 +208,7 @@ def _read(defaults: Callable[[], Defaults], known: Gathering, priorities: Priori
         together=tuple(PREFIX + each for each in named if each != f"{known.namespace}/{known.name}"),
         attributes={
             TOTAL: str(total if total is not None and total >= minimum and total > 0 else max(0, minimum)),
-            FROM: "GangFromPodGroupCrd" if group is not None else "GangFromPodAnnotation",
+            FROM: FROM_GROUP if group is not None else FROM_PODS,
             MINIMUM_FIELD: of_minimum,
             TOGETHER_FIELD: values.where(GROUPS),
         },
@@ -213,16 +218,17 @@ def _read(defaults: Callable[[], Defaults], known: Gathering, priorities: Priori
 
 def _bad_name(known: Gathering) -> Refusal | None:
     wrong = check_dns_subdomain(known.name)
-    if wrong is None or known.group is not None:
+    if wrong is None or known.group is not None or known.speaker is None:
         return None
-    return refuse(BAD_SPEC, field=f"metadata.annotations[{NAME}]", detail=f"{known.name!r} is no name: {wrong}")
+    return refuse(BAD_SPEC, field=name_field(known.speaker), detail=f"{known.name!r} is no name: {wrong}")
 
 
 def _not_yet(known: Gathering, pod: Pod, field: str, text: str, values: _Values) -> Reading:
     """A gang of which nobody has said how many start together."""
     if group_label(pod):
         name = f"PodGroup {known.namespace}/{known.name} of Koordinator"
-        return Reading(None, refuse(NO_GANG, group=name, advice=_KIND_ADVICE), tuple(values.complaints))
+        missing = refuse(NO_GANG, group=name, advice=_KIND_ADVICE)
+        return Reading(None, _bad_name(known) or missing, tuple(values.complaints))
     said = f"{text!r} is no whole number" if text else "it is missing"
     detail = f"{said}; say how many pods of gang {known.name} start together"
     return Reading(None, _bad_name(known) or refuse(BAD_SPEC, field=field, detail=detail))

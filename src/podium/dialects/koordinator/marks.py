@@ -18,6 +18,9 @@ from podium.dialects.kubernetes.membership import Marks, Membership, bearing
 from podium.kube.wire import Pod
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
+# In this order: the first that a pod bears.
+_NAMING_LABELS = (POD_GROUP, COMMUNITY_POD_GROUP, POD_GROUP_NAME)
+_NAMING_ANNOTATIONS = (POD_GROUP, POD_GROUP_NAME, NAME)
 
 
 def group_label(pod: Pod) -> str:
@@ -28,14 +31,24 @@ def group_label(pod: Pod) -> str:
 
 def gang_name(pod: Pod) -> str:
     """The gang that a pod is in; "" for none."""
-    labels, annotations = pod.metadata.labels, pod.metadata.annotations
-    if labels:
-        named = labels.get(POD_GROUP) or labels.get(COMMUNITY_POD_GROUP) or labels.get(POD_GROUP_NAME)
-        if named:
-            return named
-    if not annotations:
-        return ""
-    return annotations.get(POD_GROUP) or annotations.get(POD_GROUP_NAME) or annotations.get(NAME) or ""
+    return _naming(pod)[1]
+
+
+def name_field(pod: Pod) -> str:
+    """Where a pod names its gang."""
+    return _naming(pod)[0]
+
+
+def _naming(pod: Pod) -> tuple[str, str]:
+    metadata = pod.metadata
+    for place, keys, marks in (
+        ("labels", _NAMING_LABELS, metadata.labels),
+        ("annotations", _NAMING_ANNOTATIONS, metadata.annotations),
+    ):
+        for key in keys if marks else ():
+            if marks and marks.get(key):
+                return f"metadata.{place}[{key}]", marks[key]
+    return "", ""
 
 
 def _memberships(pod: Pod) -> tuple[Membership, ...]:
@@ -50,12 +63,12 @@ def _memberships(pod: Pod) -> tuple[Membership, ...]:
 
 
 def _sub_priority(pod: Pod) -> int | None:
-    """Like a number in Go: 0x, 0o and 0b say in which base it is written."""
+    """Like a number in Go: 0x, 0o and 0b say in which base it is written, and a leading 0 means 0o."""
     text = pod.metadata.labels.get(SUB_PRIORITY) if pod.metadata.labels else None
     if not text:
         return None
     try:
-        number = int(text, 0)
+        number = int(text, 8 if text[:1] == "0" and text.isdecimal() else 0)
     except ValueError:
         return 0
     return number if _LEAST <= number <= _MOST else 0

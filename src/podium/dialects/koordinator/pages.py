@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from podium.core.model import quorum
 from podium.core.model.model import PLACED, Gang, State
 from podium.dialects.dialect import Document
-from podium.dialects.koordinator.gangs import FROM, TOTAL
+from podium.dialects.koordinator.gangs import FROM, FROM_PODS, TOTAL
 from podium.dialects.koordinator.names import PREFIX, gang_id
 from podium.dialects.koordinator.options import MODE_NAMES, POLICY_NAMES
 from podium.kube.times import format_time
@@ -49,28 +49,32 @@ def page(path: str, gangs: dict[str, Gang]) -> Document | None:
 
 
 def _gang(gang: Gang, group: Document | None) -> Document:
-    """One gang, with what is told of its group; None for a gang that is alone."""
-    together = (f"{gang.namespace}/{gang.name}", *(id.removeprefix(PREFIX) for id in gang.together))
+    """One gang, with what is told of its group; None for a gang that is alone.
+
+    One of which nobody has said yet how many start together is shown as its pods, which are collected.
+    """
+    name, known = gang.id.removeprefix(PREFIX), FROM in gang.attributes
+    together = (name, *(id.removeprefix(PREFIX) for id in gang.together))
     return {
-        "name": f"{gang.namespace}/{gang.name}",
+        "name": name,
         "waitTime": int((gang.waiting_time or 0.0) * 1e9),
         "createTime": format_time(gang.created),
         "mode": MODE_NAMES[gang.mode],
         "gangMatchPolicy": POLICY_NAMES[gang.match],
-        "minRequiredNumber": gang.minimum,
-        "totalChildrenNum": int(gang.attributes.get(TOTAL, gang.minimum)),
+        "minRequiredNumber": gang.minimum if known else 0,
+        "totalChildrenNum": int(gang.attributes.get(TOTAL, gang.minimum)) if known else 0,
         "gangGroup": sorted(set(together[:_MOST_NAMED])),
         "children": _named(gang, _ALL),
         "pendingChildren": _named(gang, _PENDING),
         "waitingForBindChildren": _named(gang, _WAITING),
         "boundChildren": _named(gang, _BOUND),
-        "onceResourceSatisfied": gang.satisfied_once,
+        "onceResourceSatisfied": known and _satisfied(gang),
         "scheduleCycle": gang.cycle.number,
         "scheduleCycleValid": gang.cycle.valid,
         "childrenScheduleRoundMap": _rounds(gang),
-        "gangGroupInfo": group if group is not None else _group([gang]),
-        "gangFrom": gang.attributes.get(FROM, ""),
-        "hasGangInit": True,
+        "gangGroupInfo": group if group is not None else _group([gang] if known else []),
+        "gangFrom": gang.attributes.get(FROM, FROM_PODS),
+        "hasGangInit": known,
     }
 
 
@@ -78,12 +82,17 @@ def _group(group: Sequence[Gang]) -> Document:
     """What all gangs of a group say of it: the first of them by name, if there are very many."""
     told = sorted(group, key=lambda each: (each.namespace, each.name))[:_MOST_NAMED]
     return {
-        "gangGroupId": ",".join(f"{each.namespace}/{each.name}" for each in told),
-        "onceResourceSatisfied": all(each.satisfied_once for each in group),
-        "scheduleCycle": max(each.cycle.number for each in group),
+        "gangGroupId": ",".join(each.id.removeprefix(PREFIX) for each in told),
+        "onceResourceSatisfied": bool(group) and all(map(_satisfied, group)),
+        "scheduleCycle": max((each.cycle.number for each in group), default=1),
         "scheduleCycleValid": all(each.cycle.valid for each in group),
         "childrenScheduleRoundMap": {name: cycle for each in told for name, cycle in _rounds(each).items()},
     }
+
+
+def _satisfied(gang: Gang) -> bool:
+    """Whether its minimum was bound once; of gangs to which that means nothing, whether it is bound now."""
+    return gang.satisfied_once or (gang.count(PLACED) > 0 and quorum.bound_enough(gang))
 
 
 def _named(gang: Gang, states: frozenset[State]) -> list[str]:

@@ -47,6 +47,7 @@ Document = dict[str, Any]
 _REST = 1.0
 _WRITES_A_SECOND = 50.0
 _ENDED = ("Finished", "Failed")
+_UNTRIED = ("Pending", "PreScheduling")
 
 
 class PodGroupController:
@@ -149,7 +150,7 @@ def _status(group: PodGroup, least: int, pods: Sequence[Pod], now: float) -> tup
     }
     if pods and phase != "Pending" and not old.occupied_by:
         status["occupiedBy"] = _owners(pods[0])
-    if scheduled and not old.schedule_start_time:
+    if phase not in _UNTRIED and not old.schedule_start_time:
         status["scheduleStartTime"] = format_time(now)
     conditions = _conditions(group, least, pods, scheduled, now)
     if conditions != (old.conditions or []):

@@ -21,6 +21,7 @@ tiers:
   - name: priority
   - name: gang
     enablePreemptable: false
+    enableJobOrder: false
   - name: conformance
 - plugins:
   - name: predicates

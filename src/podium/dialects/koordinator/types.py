@@ -37,7 +37,9 @@ class PodGroupStatus(View):
     running: Annotated[int, said("Pods that run.")] = 0
     succeeded: Annotated[int, said("Pods that have succeeded.")] = 0
     failed: Annotated[int, said("Pods that have failed.")] = 0
-    schedule_start_time: Annotated[str | None, said("When its first pod got a node.", format="date-time")] = None
+    schedule_start_time: Annotated[
+        str | None, said("When it was Scheduling for the first time.", format="date-time")
+    ] = None
     conditions: Annotated[
         list[dict[str, str]] | None,
         said("Scheduled: why its pods wait. Satisfied: its minimum was bound once."),

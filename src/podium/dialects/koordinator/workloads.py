@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from podium.dialects.koordinator.names import (
     GROUPS,
+    MATCH_POLICY,
     MIN_AVAILABLE,
     MODE,
     NAME,
@@ -73,7 +74,10 @@ def _ask(rng: Rng) -> Ask:
 
 
 def _manner(rng: Rng) -> dict[str, str]:
-    return {MODE: rng.pick(("Strict", "NonStrict", "NonStrict"))}
+    said = {MODE: rng.pick(("Strict", "NonStrict", "NonStrict"))}
+    if rng.chance(0.3):
+        said[MATCH_POLICY] = rng.pick(("only-waiting", "waiting-and-running"))
+    return said
 
 
 WORKLOADS: Mapping[str, Workload] = {
