@@ -69,6 +69,11 @@ def test_an_embedded_cluster_schedules_what_names_no_scheduler(tmp_path: Path) -
         ("actions: allocate\nweight: 1", "unknown key 'weight'; there are actions, tiers, configurations"),
         ("actions: allocate\nconfigurations: [{nmae: allocate}]", "configurations[0]: unknown key 'nmae', did"),
         ("profiles: {x: {acions: allocate}}", "profiles.x: unknown key 'acions', did you mean actions"),
+        (
+            "profiles: {ai-scheduler: {takeBackGraceSecond: 5}}",
+            "ai-scheduler: unknown key 'takeBackGraceSecond', did you mean takeBackGraceSeconds",
+        ),
+        ("profiles: {ai-scheduler: {foo: 5}}", "period, quotaGate, metrics, preemption, order, takeBack"),
         ("profiles: {x: {actions: allocate}}\ntiers: []", "tiers must stand inside a profile"),
         ("actions: allocate\nactions: enqueue", "the key 'actions' stands there twice"),
         ("actions: allocate\n---\nactions: enqueue", "it holds 2 documents"),

@@ -76,7 +76,9 @@ def read_profiles(text: str, where: str, names: Sequence[str] = ()) -> dict[str,
         raise UsageError(f"{where}: profiles: it must be a mapping from scheduler names to profiles")
     for name, each in given.items():
         place = f"{where}: profiles.{name}"
-        profile = _read(_completed(str(name), each, place), place)
+        known = built_in_profiles().get(str(name))
+        options = [option.name for option in known.options] if known is not None else []
+        profile = _read(_completed(str(name), each, place), place, options)
         profiles[str(name)] = msgspec.structs.replace(profile, options=_options(str(name), each))
     return profiles
 
@@ -143,10 +145,10 @@ def _inside(document: Mapping[str, Any], where: str) -> tuple[str, str]:
     return str(data[key]), f"{where}: data[{key}]"
 
 
-def _read(document: object, where: str) -> Profile:
+def _read(document: object, where: str, options: Sequence[str] = ()) -> Profile:
     if not isinstance(document, dict):
         raise UsageError(f"{where}: a profile is a mapping with actions and tiers, not {document!r}")
-    profile = read_profile(document, where, installed())
+    profile = read_profile(document, where, installed(), options)
     if not document.get("actions"):
         raise UsageError(f"{where}: actions are missing: nothing would be scheduled; name some, such as allocate")
     for warning in profile.warnings:

@@ -88,25 +88,32 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 def read_profile(
-    document: Mapping[str, Any], where: str = "the configuration", registry: Registry | None = None
+    document: Mapping[str, Any],
+    where: str = "the configuration",
+    registry: Registry | None = None,
+    options: Sequence[str] = (),
 ) -> Profile:
-    """A profile from a decoded configuration file.  UsageError says what is wrong and where."""
-    return _Reader(where, registry or Registry()).read(document)
+    """A profile from a decoded configuration file.  UsageError says what is wrong and where.
+
+    `options` are what may stand beside, and has been read by others.
+    """
+    return _Reader(where, registry or Registry(), options).read(document)
 
 
 class _Reader:
     """Reads one profile, and collects what stands in it without effect."""
 
-    def __init__(self, where: str, registry: Registry) -> None:
+    def __init__(self, where: str, registry: Registry, options: Sequence[str]) -> None:
         self._where = where
         self._registry = registry
+        self._keys = (*_KEYS, *_LATER_KEYS, *options)
         self._warnings: list[str] = []
         self._switches = set(SWITCHES)
 
     def read(self, document: Mapping[str, Any]) -> Profile:
         for key in sorted(_LATER_KEYS & document.keys()):
             self._warn(f"{self._where}: ", f"{key} has no effect yet")
-        self._check_keys(document, (*_KEYS, *_LATER_KEYS), self._where)
+        self._check_keys(document, self._keys, self._where)
         actions = self._actions(document.get("actions"))
         self._switches |= {hook.switch for action in actions for hook in action.HOOKS if hook.switch}
         tiers = []
