@@ -37,7 +37,7 @@ class QueueReports:
         self._cluster = cluster
         self._minding: frozenset[str] = frozenset()
         self._rows: dict[int, _Row] = {}
-        self._known: tuple[object, ...] = ()
+        self._version = -1  # of the nodes, when the rows were counted
 
     def serve(self, profiles: Mapping[str, Profile]) -> None:
         """The profiles that there are: tasks that none of those has placed which mind owners are the system's."""
@@ -57,9 +57,8 @@ class QueueReports:
         cluster, nodes = self._cluster, self._cluster.nodes
         cluster.settle()
         nodes.widen()
-        known = (nodes.version, tuple(cluster.queues))
-        if known != self._known:  # nodes or gangs may have changed hands
-            self._known = known
+        if nodes.version != self._version:  # nodes may have changed hands
+            self._version = nodes.version
             self._rows.clear()
         ownership = Ownership(cluster.queues, nodes.properties)
         return {id: self._report(id, ownership, now) for id in queues if id in cluster.queues}

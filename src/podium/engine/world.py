@@ -15,6 +15,7 @@ from itertools import islice
 
 import msgspec
 
+from podium.core.model.facts import GangFacts
 from podium.core.model.model import HOLDING, ON_NODE, Gang, Queue, State, Task
 from podium.dialects.dialect import Dialect
 from podium.dialects.kubernetes.nodes import read_node
@@ -229,7 +230,7 @@ class World(Groups):
         for gathered in self._gathered.put(pod, task.gang):
             self._read_gathered(gathered)
         if facts.gang is not None:
-            self.cluster.put_gang(facts.gang)
+            self._put_lone(facts.gang)
         else:
             self._requeue(task.gang)
         if known is not None and known.gang.id != task.gang:
@@ -256,6 +257,16 @@ class World(Groups):
         # Where there are gates, the server has said why it waits.
         waits = task.state is State.PENDING and not pod.spec.scheduling_gates
         self._judge(pod.uid, refusal if waits else None)
+
+    def _put_lone(self, facts: GangFacts) -> None:
+        """A pod that is alone; it may name another queue than before, and so may whoever waits in that one find
+        what it leaves behind."""
+        known = self.cluster.gangs.get(facts.id)
+        before = known.queue if known is not None else ""
+        gang = self.cluster.put_gang(facts)
+        if known is not None and gang.queue != before:
+            self._moved_gangs([gang])
+            self.cluster_events.room = True
 
     def _judge(self, task: str, refusal: Refusal | None) -> None:
         """Keeps why a pod cannot be placed whatever happens elsewhere."""
@@ -336,7 +347,7 @@ class World(Groups):
             self._moved_gangs(self.cluster.put_queue(queue))
 
     def _moved_gangs(self, gangs: list[Gang]) -> None:
-        """Gangs have come into another queue, because the one that they name came or went."""
+        """Gangs have come into another queue: the one that they name came or went, or they name another one."""
         self.cluster_events.gangs.update(gang.id for gang in gangs)
 
     def _read_other(self, resource: Resource, obj: Object) -> None:
