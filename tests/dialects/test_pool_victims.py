@@ -212,6 +212,40 @@ def test_a_gang_goes_whole_or_gives_what_it_can_spare() -> None:
         assert told(stage) == victims, minimum
 
 
+def test_a_gang_at_home_goes_only_for_a_task_before_all_of_it() -> None:
+    stage = nodes_of_a({})
+    stage.add_node("n3", "a", cpu=1)
+    stage.add_node("n4", "a", cpu=1)
+    gang(stage, "g", "a", ["n3"], 2, priority=1)
+    group: dict[str, Any] = {"schedulingGroup": {"podGroupName": "g"}}
+    stage.task("leader", "a", 1, node="n4", priority=100, **group)
+    stage.settle()
+    stage.task("p", "a", 1, priority=5)
+    stage.settle()
+    assert told(stage) == []
+    stage.task("q", "a", 1, priority=101)
+    stage.settle()
+    assert told(stage) == ["g-0", "leader"]
+
+
+def test_members_beyond_the_minimum_push_out_guests_as_well() -> None:
+    """Each of them is at home: none waits while a borrower has its room, whatever else finds no place."""
+    stage = PoolStage()
+    stage.pool("a", disableBorrowing=True)
+    stage.pool("b")
+    stage.add_node("n1", "a", cpu=3)
+    for name in ("x", "y"):
+        stage.task(name, "b", 1, node="n1")
+    stage.settle()
+    gang(stage, "g", "a", ["", ""], 1)
+    group: dict[str, Any] = {"schedulingGroup": {"podGroupName": "g"}}
+    stage.task("g-huge", "a", 64, priority=5, **group)
+    stage.task("g-2", "a", 1, **group)
+    stage.settle()
+    assert stage.placed == {"g-0": "n1", "g-1": "n1", "g-2": "n1"}
+    assert told(stage) == ["x", "y"]
+
+
 def test_a_gang_makes_room_for_all_of_it_or_for_none() -> None:
     stage = nodes_of_a({"n1": [("b", 0)], "n2": [("b", 0)], "n3": [("a", 50)]})
     gang(stage, "big", "a", ["", "", ""], 3, priority=10)
