@@ -5,7 +5,7 @@ Who may have to go from such a node:
     borrowers     tasks of other queues, whatever their priority
     lower ones    tasks of the same queue with a lower priority than the task that comes
 
-A gang comes for what it needs, all or nothing, and then for each further member: no member of the queue's own waits
+A gang comes for what it needs, all or nothing, and then for each further member: none of the queue's own waits
 while a borrower has its room.
 
 Everybody who may go is thought away first; if the task then fits, they are given back one by one: first those
@@ -310,4 +310,5 @@ def _by_trial(session: Session, task: Task, row: int, units: Sequence[Unit]) -> 
 
 
 def _may_take_back(session: Session, gang: Gang) -> bool:
-    return bool(session.queues[gang.queue].preempts and gang.counts[State.PENDING] and may_be_placed(session, gang))
+    waits = gang.counts[State.PENDING] and may_be_placed(session, gang)
+    return bool(waits and session.queues[gang.queue].preempts)

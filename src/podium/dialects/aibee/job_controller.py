@@ -18,10 +18,12 @@ REASON = "EvictionsCount"
 _COUNTED = "pods that are taken back from a borrowed place count as failed, and spec.backoffLimit is {limit}: "
 # A Job that is there keeps the policy that it was created with.
 _ADD = (
-    "create the Job with spec.podFailurePolicy.rules [{{action: Ignore, onPodConditions: [{{type: DisruptionTarget}}]}}] "
-    "first, or let `podium webhook` do so"
+    "create the Job with spec.podFailurePolicy.rules "
+    "[{{action: Ignore, onPodConditions: [{{type: DisruptionTarget}}]}}] first, or let `podium webhook` do so"
 )
-_CANNOT = "only with restartPolicy Never, and fewer than 20 rules, a Job can have one more that ignores DisruptionTarget"
+_CANNOT = (
+    "only with restartPolicy Never, and fewer than 20 rules, a Job can have one more that ignores DisruptionTarget"
+)
 _ENDED = ("Complete", "Failed")
 
 
@@ -39,7 +41,8 @@ class JobController:
             return NOTHING
         if job.status.start_time is not None and not job.status.failed:
             return NOTHING  # it was told when it was new, and nothing has counted so far
-        spec = {"template": msgspec.json.decode(job.spec.template), "podFailurePolicy": job.spec.pod_failure_policy}
+        template = msgspec.json.decode(job.spec.template)
+        spec = {"template": template, "podFailurePolicy": job.spec.pod_failure_policy}
         if not counts_evicted(spec):
             return NOTHING
         message = _COUNTED + (_ADD if may_have_rule(spec) else _CANNOT)
