@@ -297,3 +297,10 @@ def test_status_counts_nodes_and_who_uses_them(stage: PoolStage) -> None:
     assert found["pods"] == 3
     assert found["conditions"][0]["type"] == "Ready"
     assert stage.status("b")["borrowed"] == {"cpu": "2", "memory": "0", "pods": "1"}
+    stage.task("not-ours", "b", 1, node="n2", scheduler="default-scheduler")
+    stage.settle()
+    assert stage.status("b")["borrowed"] == {"cpu": "2", "memory": "0", "pods": "1"}
+    stage.add_node("n3", "b")
+    stage.task("nor-this", "b", 1, node="n3", scheduler="default-scheduler")
+    stage.settle()
+    assert stage.status("b")["borrowed"] == {"cpu": "2", "memory": "0", "pods": "1"}
