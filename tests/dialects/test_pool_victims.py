@@ -185,7 +185,7 @@ def test_how_many_nodes_are_compared() -> None:
 # --- gangs -------------------------------------------------------------------------------------------------------
 
 
-def gang(stage: PoolStage, name: str, pool: str, members: Sequence[str], minimum: int, priority: int = 0) -> None:
+def gang(stage: PoolStage, name: str, pool: str | None, members: Sequence[str], minimum: int, priority: int = 0) -> None:
     """A group of Kubernetes' own with a pod on each of these nodes, or one that waits."""
     document = {
         "metadata": {"name": name, "namespace": "default", "uid": name, "resourceVersion": "1"},
@@ -269,3 +269,33 @@ def test_a_gang_borrows_whole_from_one_lender() -> None:
     gang(stage, "three", "a", ["", "", ""], 3)
     stage.settle()
     assert stage.placed == {f"three-{number}": "nc" for number in range(3)}
+
+
+def test_a_gang_that_names_no_pool_is_the_default_pool_s() -> None:
+    """It borrows as pods of that do, and is at home on its nodes."""
+    stage = PoolStage()
+    stage.pool("b")
+    stage.add_node("nb", "b", cpu=2)
+    gang(stage, "g", None, ["", ""], 2)
+    stage.settle()
+    assert stage.placed == {"g-0": "nb", "g-1": "nb"}
+    assert stage.home_of("g-0") == "Default"
+    stage.add_node("nd", cpu=2)
+    gang(stage, "h", None, ["", ""], 2)
+    stage.settle()
+    assert stage.placed["h-0"] == stage.placed["h-1"] == "nd"
+    reports = stage.world.reports.all()
+    assert not reports["aibee/Default"].shared
+    assert reports["aibee/Default"].borrowed["cpu"] == reports["aibee/b"].shared["cpu"] == 2000
+
+
+def test_who_names_a_pool_speaks_for_an_older_member_that_names_none() -> None:
+    stage = PoolStage()
+    stage.pool("b")
+    stage.add_node("nb", "b", cpu=2)
+    stage.add_node("nd", cpu=2)
+    gang(stage, "g", None, [""], 2)
+    stage.server.now += 10
+    stage.task("younger", "b", 1, schedulingGroup={"podGroupName": "g"})
+    stage.settle()
+    assert stage.placed == {"g-0": "nb", "younger": "nb"}

@@ -1,5 +1,5 @@
 """The queue of a gang whose own API has none: the one that its object or the templates of its pods name, else the
-one that its members name.
+one that its members name, else the one that their scheduler has for pods that name none.
 
 Where members name different ones, the oldest member's counts, and of equally old ones that of the first name: a
 member that comes later does not move the gang.
@@ -15,6 +15,7 @@ from podium.core.model.facts import TaskFacts
 class _Naming(msgspec.Struct, frozen=True, order=True):
     """What one member names."""
 
+    usual: bool  # it names none: this is its scheduler's for such pods
     created: float
     name: str
     queue: str
@@ -36,15 +37,17 @@ class NamedQueues:
     def drop_group(self, gang: str) -> None:
         self._objects.pop(gang, None)
 
-    def put_member(self, task: TaskFacts, queue: str) -> None:
-        """Takes what a member names ("" for nothing)."""
-        if not queue:
+    def put_member(self, task: TaskFacts, queue: str, usual: str = "") -> None:
+        """Takes what a member names ("" for nothing), and the queue of those of its scheduler that name none."""
+        if not queue and not usual:
             self.drop_member(task.id)
             return
         if self._gangs.get(task.id) != task.gang:
             self.drop_member(task.id)
         self._gangs[task.id] = task.gang
-        self._members.setdefault(task.gang, {})[task.id] = _Naming(task.created, task.name, queue)
+        self._members.setdefault(task.gang, {})[task.id] = _Naming(
+            not queue, task.created, task.name, queue or usual
+        )
 
     def drop_member(self, task: str) -> None:
         gang = self._gangs.pop(task, None)

@@ -226,7 +226,10 @@ class World(Groups):
                 self.plans[pod.uid] = plan
         if facts.otherwise:
             self.cluster.substitutes[facts.queue] = facts.otherwise
-        self._named_queues.put_member(task, facts.queue if facts.gang is None else "")
+        if facts.gang is None:
+            self._named_queues.put_member(task, facts.queue, facts.usual_queue)
+        else:
+            self._named_queues.drop_member(task.id)
         for gathered in self._gathered.put(pod, task.gang):
             self._read_gathered(gathered)
         if facts.gang is not None:

@@ -56,6 +56,7 @@ class PodFacts(msgspec.Struct, frozen=True):
     awaited: bool = False  # whether somebody is about to make that group
     queue: str = ""  # the id of the queue that it names, in any dialect
     otherwise: str = ""  # and of the one that serves while there is no such queue
+    usual_queue: str = ""  # the id of the queue of its scheduler's pods that name none
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -131,14 +132,15 @@ class PodReader:
             devices=given_to(metadata.annotations) if constraints.devices is not None else (),
             slot=slot_of(pod, asked.slots) if asked.slots else "",
         )
+        usual = self._queues.get(profile, "")
         if group is not None:
-            return PodFacts(profile, task, None, refusal, group.called, group.awaited, named, otherwise)
+            return PodFacts(profile, task, None, refusal, group.called, group.awaited, named, otherwise, usual)
         # Admission holds back pods that are yet to be created; this one is there.
         alone = GangFacts(
             id=gang,
             namespace=metadata.namespace,
             name=metadata.name,
-            queue=named or self._queues.get(profile, ""),
+            queue=named or usual,
             queue_name=queue.name if queue is not None else "",
             priority=priority,
             sub_priority=sub_priority,

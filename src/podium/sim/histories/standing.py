@@ -61,8 +61,7 @@ class Standing:
         if group is not None and (group[1].queue or not isinstance(mark, QueueMark)):
             return self.queue_of(pod)
         if not isinstance(mark, QueueMark):
-            defaults = (each.default_queues.get(pod.spec.scheduler_name) for each in self._stage.dialects)
-            return next(filter(None, defaults), "")
+            return self._usual_queue(pod)
         return mark.id if mark.id in queues else mark.otherwise or mark.id
 
     def gangs(self) -> Iterator[GangFacts]:
@@ -189,10 +188,14 @@ class Standing:
         return ""
 
     def _named_by_members(self, gang: str) -> str:
-        """The oldest member's word counts."""
-        members = [pod for pod in self.members(gang) if self._named(pod)]
-        oldest = min(members, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.name), default=None)
-        return self._named(oldest) if oldest is not None else ""
+        """The word of the oldest member that names one counts; or its scheduler's, where none does."""
+        by_age = sorted(self.members(gang), key=lambda pod: (pod.metadata.creation_timestamp or "", pod.name))
+        return next(filter(None, (*map(self._named, by_age), *map(self._usual_queue, by_age))), "")
+
+    def _usual_queue(self, pod: Pod) -> str:
+        """The queue of its scheduler's pods that name none."""
+        defaults = (each.default_queues.get(pod.spec.scheduler_name) for each in self._stage.dialects)
+        return next(filter(None, defaults), "")
 
 
 def holds(pod: Pod) -> bool:
