@@ -185,7 +185,9 @@ def test_how_many_nodes_are_compared() -> None:
 # --- gangs -------------------------------------------------------------------------------------------------------
 
 
-def gang(stage: PoolStage, name: str, pool: str | None, members: Sequence[str], minimum: int, priority: int = 0) -> None:
+def gang(
+    stage: PoolStage, name: str, pool: str | None, members: Sequence[str], minimum: int, priority: int = 0
+) -> None:
     """A group of Kubernetes' own with a pod on each of these nodes, or one that waits."""
     document = {
         "metadata": {"name": name, "namespace": "default", "uid": name, "resourceVersion": "1"},

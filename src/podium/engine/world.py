@@ -224,10 +224,12 @@ class World(Groups):
             plan = read_plan(pod.annotations[GANG_PLAN], bound_at(pod))
             if plan is not None:
                 self.plans[pod.uid] = plan
-        if facts.otherwise:
-            self.cluster.substitutes[facts.queue] = facts.otherwise
+        queue = facts.queue
+        if queue is not None:
+            self._note_queue(queue)
         if facts.gang is None:
-            self._named_queues.put_member(task, facts.queue, facts.usual_queue)
+            named, over = (queue.id, queue.over_usual) if queue is not None else ("", False)
+            self._named_queues.put_member(task, named, facts.usual_queue, over=over)
         else:
             self._named_queues.drop_member(task.id)
         for gathered in self._gathered.put(pod, task.gang):
