@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.dialects.aibee.names import POOL
-from podium.dialects.volcano.names import GROUP_NAME, QUEUE_NAME
+from podium.dialects.volcano.names import GROUP_NAME, PODGROUPS, QUEUE_NAME
 from tests.dialects.pool_stage import PoolStage
 from tests.dialects.test_pool_victims import gang
 from tests.embedded.server import Document
@@ -99,3 +99,27 @@ def test_the_pool_of_a_gang_that_does_not_exist_is_told_by_its_name() -> None:
         said = [each for number in range(2) for each in stage.warnings(f"{group}-{number}")]
         assert "queue gone does not exist, so it is in Default" in said
         assert stage.home_of(f"{group}-0") == "Default"
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_pods_whose_group_is_gone_are_at_home_and_guests_as_before(restarted: bool) -> None:
+    stage = PoolStage()
+    stage.pool("a", disableBorrowing=True)
+    stage.pool("b")
+    stage.add_node("na", "a", cpu=4)
+    for group, pool in (("g", "a"), ("h", "b")):
+        volcano_group(stage, group)
+        for number in range(2):
+            stage.task(f"{group}-{number}", pool, 1, node="na", priority=9, annotations={GROUP_NAME: group})
+    stage.settle()
+    for group in "gh":
+        stage.server.ok("DELETE", PODGROUPS.path("default", group))
+    if restarted:
+        stage.restart()
+    stage.settle()
+    stage.task("p", "a", 2)
+    stage.settle()
+    assert stage.placed == {"g-0": "na", "g-1": "na", "p": "na"}
+    stage.task("q", "a", 1, priority=5)
+    stage.settle()
+    assert "q" not in stage.placed, "those at home are before it"

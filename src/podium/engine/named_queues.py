@@ -71,6 +71,11 @@ class NamedQueues:
         """The queue of a gang; None if that is not for its object and members to name."""
         return self._of(gang) if gang in self._objects else None
 
+    def of_stranger(self, gang: str) -> str:
+        """The queue of a gang that is not there, by what goes before any that its API may have; "" for none."""
+        members = self._members.get(gang, {}).values()
+        return min((each for each in members if each.over), default=_NOBODY).queue
+
     def _of(self, gang: str) -> str:
         named = self._objects[gang]
         if named:

@@ -142,7 +142,7 @@ class QueueReports:
                     continue
                 pods += 1
                 foreign = not self.minds(task.gang)
-                named = task.gang.queue == queue
+                named = task.gang.queue == queue and task.gang.id in self._cluster.gangs
                 for sums, counts in ((own, named), (system, foreign), (strange, named and foreign)):
                     for column, amount in task.cls.request.pairs if counts else ():
                         sums[column] = sums.get(column, 0) + amount

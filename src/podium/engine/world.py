@@ -255,7 +255,10 @@ class World(Groups):
         refusal = facts.refusal
         if gang is not None:
             gang.profile = self._profiles.of(gang.id)
-        elif refusal is None:
+        elif home := self._named_queues.of_stranger(task.gang):
+            # Its group is gone, or not there yet.  On the nodes of others its pods are guests all the same.
+            self.cluster.put_stranger(task.gang, home, self._profiles.of(task.gang))
+        if gang is None and refusal is None:
             awaited = self._gathered.awaited(task.gang)
             refusal = awaited.fault if awaited is not None else None
             refusal = refusal or refuse(GROUP_AWAITED if facts.awaited else NO_GANG, group=facts.group)

@@ -111,7 +111,7 @@ class Cluster:
 
     def _move_gangs(self, named: str) -> list[Gang]:
         queue = self._queue_named(named)
-        moved = [each for each in self.gangs.values() if each.named_queue == named and each.queue != queue]
+        moved = [each for each in self.all_gangs if each.named_queue == named and each.queue != queue]
         for gang in moved:
             self._enqueue(gang, named)
             gang.note()
@@ -216,6 +216,13 @@ class Cluster:
         if gang.tasks:
             self._enqueue(gang, "")
             self._strangers[id] = gang
+
+    def put_stranger(self, id: str, queue: str, profile: str) -> None:
+        """Where the tasks of a gang are at home, and whose they are, though it is not there."""
+        gang = self._strangers.get(id)
+        if gang is not None:
+            self._enqueue(gang, queue)
+            gang.profile = profile
 
     def put_task(self, facts: TaskFacts) -> Task:
         """A task as it is now.
