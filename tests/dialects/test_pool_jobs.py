@@ -110,8 +110,8 @@ def test_a_job_without_the_rule_is_told_what_to_write() -> None:
     assert (note.reason, note.type) == (REASON, WARNING)
     assert note.message == (
         "pods that are taken back from a borrowed place count as failed, and spec.backoffLimit is 3: create the "
-        "Job with spec.podFailurePolicy.rules [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}] "
-        "first, or let `podium webhook` do so"
+        "Job with {action: Ignore, onPodConditions: [{type: DisruptionTarget}]} as the first of "
+        "spec.podFailurePolicy.rules, or let `podium webhook` do so"
     )
 
 

@@ -18,8 +18,8 @@ REASON = "EvictionsCount"
 _COUNTED = "pods that are taken back from a borrowed place count as failed, and spec.backoffLimit is {limit}: "
 # A Job that is there keeps the policy that it was created with.
 _ADD = (
-    "create the Job with spec.podFailurePolicy.rules "
-    "[{{action: Ignore, onPodConditions: [{{type: DisruptionTarget}}]}}] first, or let `podium webhook` do so"
+    "create the Job with {{action: Ignore, onPodConditions: [{{type: DisruptionTarget}}]}} as the first of "
+    "spec.podFailurePolicy.rules, or let `podium webhook` do so"
 )
 _CANNOT = (
     "only with restartPolicy Never, and fewer than 20 rules, a Job can have one more that ignores DisruptionTarget"
