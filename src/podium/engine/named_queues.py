@@ -32,21 +32,19 @@ class NamedQueues:
     """Who names which queue."""
 
     def __init__(self) -> None:
-        self._objects: dict[str, str] = {}  # by gang, of those that may be in any queue: what its object names
-        self._usual: dict[str, str] = {}  # by gang: the queue in which it is if nobody names one
+        # By gang, of those that may be in any queue: what its object names, and where it is if nobody names any.
+        self._objects: dict[str, tuple[str, str]] = {}
         self._members: dict[str, dict[str, _Naming]] = {}  # by gang and task
         self._gangs: dict[str, str] = {}  # by task: the gang that it names a queue for
 
     def put_group(self, gang: str, named: str, usual: str = "") -> str:
         """Takes what the object of a gang names ("" for nothing), and the usual queue of its API: the queue that
         the gang is in."""
-        self._objects[gang] = named
-        self._usual[gang] = usual
+        self._objects[gang] = named, usual
         return self._of(gang)
 
     def drop_group(self, gang: str) -> None:
         self._objects.pop(gang, None)
-        self._usual.pop(gang, None)
 
     def put_member(self, task: TaskFacts, queue: str, usual: str = "", *, over: bool = False) -> None:
         """Takes what a member names ("" for nothing), and the queue of those of its scheduler that name none."""
@@ -77,9 +75,8 @@ class NamedQueues:
         return min((each for each in members if each.over), default=_NOBODY).queue
 
     def _of(self, gang: str) -> str:
-        named = self._objects[gang]
+        named, usual = self._objects[gang]
         if named:
             return named
-        usual = self._usual[gang]
         members = self._members.get(gang, {}).values()
         return min((each for each in members if each.over or not usual), default=_NOBODY).queue or usual
