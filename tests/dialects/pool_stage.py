@@ -118,6 +118,11 @@ class PoolStage(Stage):
         if node:
             self.run_pod(name)
 
+    def rename_pool(self, pod: str, pool: str) -> None:
+        """Another pool is written on a pod."""
+        patch = {"metadata": {"annotations": {POOL: pool}}}
+        self.server.ok("PATCH", PODS.path("default", pod), patch, media=MERGE_PATCH)
+
     def _ensure_class(self, value: int) -> None:
         if value not in self._classes:
             self._classes.add(value)

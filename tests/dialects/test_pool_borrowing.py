@@ -249,6 +249,37 @@ def test_a_pod_that_its_pool_can_never_serve_does_not_close_it(why: str) -> None
     assert stage.placed["p"] == "nb"
 
 
+@pytest.mark.parametrize("how", ["goes", "moves"])
+def test_room_that_a_pool_kept_for_its_own_pod_is_lent_when_that_waits_no_longer(how: str) -> None:
+    stage = two_pools(other=8)
+    stage.pool("c", disableBorrowing=True)
+    stage.task("full", "a", node="na")
+    stage.task("hb", "b", 4, node="nb", priority=5)
+    stage.task("waits", "b", 8)
+    stage.settle()
+    stage.task("p", "a", 1)
+    stage.settle(40)
+    assert "p" not in stage.placed
+    if how == "goes":
+        stage.server.ok("DELETE", "/api/v1/namespaces/default/pods/waits", {"gracePeriodSeconds": 0})
+    else:
+        stage.rename_pool("waits", "c")
+    stage.settle(1)
+    assert stage.placed["p"] == "nb"
+
+
+def test_who_may_not_be_pushed_out_does_not_borrow() -> None:
+    """It would never leave.  At home nobody has to give way to others anyhow."""
+    stage = two_pools(other=8)
+    kept = {"volcano.sh/preemptable": "false"}
+    stage.task("first", "a", annotations=kept)
+    stage.task("second", "a", annotations=kept)
+    stage.task("third", "a")
+    stage.settle()
+    assert stage.placed == {"first": "na", "third": "nb"}
+    assert "1 node(s) belonged to queue b" in stage.message("second")
+
+
 def test_who_comes_back_is_served_at_home_first() -> None:
     stage = lenders({"b": 0, "c": 64}, {"b": 4})
     stage.server.ok("DELETE", "/api/v1/namespaces/default/pods/p", {"gracePeriodSeconds": 0})

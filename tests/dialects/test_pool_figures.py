@@ -121,6 +121,7 @@ def figure() -> Figure:
     found.pods("kubelet", None, 1, "131m", node="n23", scheduler="default-scheduler")
     found.pods("cpu-waits", "cpu-pool", 9620)
     found.pods("gpu-waits", "gpu-pool", 4096)
+    found.pods("elsewhere", "gpu-pool", 1, scheduler="default-scheduler")  # waits in no pool's queue
     return found
 
 

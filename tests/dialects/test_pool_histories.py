@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from podium.core.cluster.ownership import Ownership
+from podium.core.model import quorum
 from podium.core.model.model import HOLDING, State, Task
 from podium.kube.resources import NODES, PODS
 from tests.dialects.pool_stage import PoolStage
+from tests.dialects.test_pool_victims import gang
 
 SOAK = bool(os.environ.get("PODIUM_SOAK"))
 NAMES = ("a", "b", "c")
@@ -23,6 +25,13 @@ flags = st.fixed_dictionaries(
 steps = st.one_of(
     st.tuples(st.just("pod"), st.sampled_from((*NAMES, "gone")), st.integers(1, 4), st.sampled_from((0, 5, 9))),
     st.tuples(st.just("pod"), st.sampled_from(NAMES), st.integers(1, 2), st.just(0)),
+    st.tuples(
+        st.just("gang"),
+        st.sampled_from((*NAMES, None)),
+        st.integers(2, 9),
+        st.integers(1, 3),
+        st.sampled_from((0, 5, 9)),
+    ),
     st.tuples(st.just("end"), st.integers(0, 30)),
     st.tuples(st.just("edit"), st.sampled_from(NAMES), flags),
     st.tuples(st.just("delete"), st.sampled_from(NAMES)),
@@ -53,6 +62,10 @@ class History:
     def pod(self, pool: str, cpu: int, priority: int) -> None:
         self.count += 1
         self.stage.task(f"p{self.count}", pool, cpu, priority=priority)
+
+    def gang(self, pool: str | None, size: int, minimum: int, priority: int) -> None:
+        self.count += 1
+        gang(self.stage, f"g{self.count}", pool, [""] * size, min(size, minimum), priority)
 
     def end(self, which: int) -> None:
         placed = sorted(self.stage.placed)
@@ -104,7 +117,8 @@ class History:
         ownership = Ownership(cluster.queues, cluster.nodes.properties)
         for task in cluster.tasks.values():
             queue = cluster.queues[task.gang.queue]
-            if task.state is not State.PENDING or not queue.preempts:
+            # Of a gang that lacks its minimum all must fit at once, which is not looked at here.
+            if task.state is not State.PENDING or not queue.preempts or quorum.to_place(task.gang) > 1:
                 continue
             for row, home in enumerate(ownership.home(queue.id).tolist()):
                 guests = [each for each in cluster.on_row.get(row, {}).values() if ownership.borrows(each)]
@@ -128,6 +142,7 @@ class History:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(st.lists(steps, min_size=5, max_size=40))
+@example([*[("pod", "b", 4, 0)] * 5, ("settle",), ("gang", "a", 6, 1, 0)])
 def test_what_was_lent_comes_back(history: list[tuple[Any, ...]]) -> None:
     played = History()
     for step in history:

@@ -185,7 +185,9 @@ def test_how_many_nodes_are_compared() -> None:
 # --- gangs -------------------------------------------------------------------------------------------------------
 
 
-def gang(stage: PoolStage, name: str, pool: str, members: Sequence[str], minimum: int, priority: int = 0) -> None:
+def gang(
+    stage: PoolStage, name: str, pool: str | None, members: Sequence[str], minimum: int, priority: int = 0
+) -> None:
     """A group of Kubernetes' own with a pod on each of these nodes, or one that waits."""
     document = {
         "metadata": {"name": name, "namespace": "default", "uid": name, "resourceVersion": "1"},
@@ -212,6 +214,40 @@ def test_a_gang_goes_whole_or_gives_what_it_can_spare() -> None:
         assert told(stage) == victims, minimum
 
 
+def test_a_gang_at_home_goes_only_for_a_task_before_all_of_it() -> None:
+    stage = nodes_of_a({})
+    stage.add_node("n3", "a", cpu=1)
+    stage.add_node("n4", "a", cpu=1)
+    gang(stage, "g", "a", ["n3"], 2, priority=1)
+    group: dict[str, Any] = {"schedulingGroup": {"podGroupName": "g"}}
+    stage.task("leader", "a", 1, node="n4", priority=100, **group)
+    stage.settle()
+    stage.task("p", "a", 1, priority=5)
+    stage.settle()
+    assert told(stage) == []
+    stage.task("q", "a", 1, priority=101)
+    stage.settle()
+    assert told(stage) == ["g-0", "leader"]
+
+
+def test_members_beyond_the_minimum_push_out_guests_as_well() -> None:
+    """Each of them is at home: none waits while a borrower has its room, whatever else finds no place."""
+    stage = PoolStage()
+    stage.pool("a", disableBorrowing=True)
+    stage.pool("b")
+    stage.add_node("n1", "a", cpu=3)
+    for name in ("x", "y"):
+        stage.task(name, "b", 1, node="n1")
+    stage.settle()
+    gang(stage, "g", "a", ["", ""], 1)
+    group: dict[str, Any] = {"schedulingGroup": {"podGroupName": "g"}}
+    stage.task("g-huge", "a", 64, priority=5, **group)
+    stage.task("g-2", "a", 1, **group)
+    stage.settle()
+    assert stage.placed == {"g-0": "n1", "g-1": "n1", "g-2": "n1"}
+    assert told(stage) == ["x", "y"]
+
+
 def test_a_gang_makes_room_for_all_of_it_or_for_none() -> None:
     stage = nodes_of_a({"n1": [("b", 0)], "n2": [("b", 0)], "n3": [("a", 50)]})
     gang(stage, "big", "a", ["", "", ""], 3, priority=10)
@@ -235,3 +271,33 @@ def test_a_gang_borrows_whole_from_one_lender() -> None:
     gang(stage, "three", "a", ["", "", ""], 3)
     stage.settle()
     assert stage.placed == {f"three-{number}": "nc" for number in range(3)}
+
+
+def test_a_gang_that_names_no_pool_is_the_default_pool_s() -> None:
+    """It borrows as pods of that do, and is at home on its nodes."""
+    stage = PoolStage()
+    stage.pool("b")
+    stage.add_node("nb", "b", cpu=2)
+    gang(stage, "g", None, ["", ""], 2)
+    stage.settle()
+    assert stage.placed == {"g-0": "nb", "g-1": "nb"}
+    assert stage.home_of("g-0") == "Default"
+    stage.add_node("nd", cpu=2)
+    gang(stage, "h", None, ["", ""], 2)
+    stage.settle()
+    assert stage.placed["h-0"] == stage.placed["h-1"] == "nd"
+    reports = stage.world.reports.all()
+    assert not reports["aibee/Default"].shared
+    assert reports["aibee/Default"].borrowed["cpu"] == reports["aibee/b"].shared["cpu"] == 2000
+
+
+def test_who_names_a_pool_speaks_for_an_older_member_that_names_none() -> None:
+    stage = PoolStage()
+    stage.pool("b")
+    stage.add_node("nb", "b", cpu=2)
+    stage.add_node("nd", cpu=2)
+    gang(stage, "g", None, [""], 2)
+    stage.server.now += 10
+    stage.task("younger", "b", 1, schedulingGroup={"podGroupName": "g"})
+    stage.settle()
+    assert stage.placed == {"g-0": "nb", "younger": "nb"}

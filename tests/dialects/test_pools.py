@@ -191,6 +191,35 @@ def test_waiting_pods_of_a_deleted_pool_go_to_default_and_back_when_it_is_made_a
     assert stage.placed == {"p1": "n1", "p2": "n1"}
 
 
+def test_a_pod_that_names_another_pool_is_at_home_there_at_once(stage: PoolStage) -> None:
+    stage.pool("a", disableBorrowing=True)
+    stage.pool("b")
+    stage.add_node("na", "a", cpu=2)
+    stage.add_node("nb", "b", cpu=1)
+    stage.task("runs", "a", node="na", priority=9)
+    stage.task("waits", "a")
+    stage.task("goes", "a", 1)
+    stage.settle()
+    stage.rename_pool("goes", "b")
+    stage.settle(1)
+    assert stage.placed == {"runs": "na", "goes": "nb"}
+    stage.rename_pool("runs", "b")
+    stage.settle(1)
+    assert stage.placed == {"waits": "na", "goes": "nb"}, "a borrower now, though of higher priority"
+
+
+def test_a_pod_that_names_another_pool_while_it_runs_is_counted_as_a_guest(stage: PoolStage) -> None:
+    stage.pool("a")
+    stage.pool("b")
+    stage.add_node("na", "a")
+    stage.task("runs", "a", node="na")
+    stage.settle()
+    assert stage.status("a")["shared"]["cpu"] == "0"
+    stage.rename_pool("runs", "b")
+    stage.settle()
+    assert stage.status("a")["shared"]["cpu"] == stage.status("b")["borrowed"]["cpu"] == "2"
+
+
 def test_who_was_there_before_a_pool_that_does_not_share_stays_and_nobody_else_comes(stage: PoolStage) -> None:
     """A pod may be seen before the pools: then it is the Default pool's, and all nodes are."""
     stage.add_node("m1", labels={"kubernetes.io/role": "master"})
@@ -267,4 +296,11 @@ def test_status_counts_nodes_and_who_uses_them(stage: PoolStage) -> None:
     assert (found["pending"]["cpu"], found["nodes"], found["nodeCount"]) == ("20", ["n1", "n2"], 2)
     assert found["pods"] == 3
     assert found["conditions"][0]["type"] == "Ready"
+    assert stage.status("b")["borrowed"] == {"cpu": "2", "memory": "0", "pods": "1"}
+    stage.task("not-ours", "b", 1, node="n2", scheduler="default-scheduler")
+    stage.settle()
+    assert stage.status("b")["borrowed"] == {"cpu": "2", "memory": "0", "pods": "1"}
+    stage.add_node("n3", "b")
+    stage.task("nor-this", "b", 1, node="n3", scheduler="default-scheduler")
+    stage.settle()
     assert stage.status("b")["borrowed"] == {"cpu": "2", "memory": "0", "pods": "1"}

@@ -156,3 +156,36 @@ def test_a_member_that_moves_to_another_gang_takes_its_word_along() -> None:
     assert (queues.of("x"), queues.of("y")) == ("", "q")
     queues.drop_member("1")
     assert queues.of("y") == ""
+
+
+def member(id: str, gang: str, created: float = 0.0) -> TaskFacts:
+    return TaskFacts(id, "default", id, gang, created=created)
+
+
+def test_the_queue_of_a_scheduler_for_pods_that_name_none() -> None:
+    queues = NamedQueues()
+    assert queues.put_group("g", "") == ""
+    queues.put_member(member("old", "g"), "", "usual")
+    assert queues.of("g") == "usual"
+    queues.put_member(member("young", "g", created=9.0), "named", "usual")
+    assert queues.of("g") == "named"
+    queues.put_member(member("young", "g", created=9.0), "")
+    assert queues.of("g") == "usual"
+    queues.put_member(member("old", "g"), "")
+    assert queues.of("g") == ""
+
+
+def test_the_usual_queue_of_an_api_gives_way_to_names_that_go_before_it() -> None:
+    queues = NamedQueues()
+    assert queues.put_group("g", "", usual="usual") == "usual"
+    queues.put_member(member("old", "g"), "q", "of its scheduler")
+    assert queues.of("g") == "usual"
+    queues.put_member(member("young", "g", created=9.0), "pool", over=True)
+    assert queues.of("g") == queues.of_stranger("g") == "pool"
+    assert queues.put_group("g", "by its object", usual="usual") == "by its object"
+    queues.drop_group("g")
+    assert queues.of("g") is None
+    assert queues.of_stranger("g") == "pool"
+    assert queues.put_group("g", "") == "q", "its API has no queues now: the oldest member's word counts"
+    queues.drop_member("young")
+    assert queues.of_stranger("g") == queues.of_stranger("nobody") == ""

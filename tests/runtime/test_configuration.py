@@ -73,6 +73,11 @@ def test_an_embedded_cluster_schedules_what_names_no_scheduler(tmp_path: Path) -
         ("profiles: {arranger: {weight: 1}}", "metrics, queuePolicy, basicPolicy, drfBase, gangScope"),
         ("profiles: {koord-scheduler: {waitTime: 5s}}", "unknown key 'waitTime', did you mean waitingTime"),
         ("profiles: {koord-scheduler: {zzz: 5s}}", "metrics, waitingTime, mode, matchPolicy, makePodGroups"),
+        (
+            "profiles: {ai-scheduler: {takeBackGraceSecond: 5}}",
+            "ai-scheduler: unknown key 'takeBackGraceSecond', did you mean takeBackGraceSeconds",
+        ),
+        ("profiles: {ai-scheduler: {foo: 5}}", "period, quotaGate, metrics, preemption, order, takeBack"),
         ("profiles: {x: {actions: allocate}}\ntiers: []", "tiers must stand inside a profile"),
         ("actions: allocate\nactions: enqueue", "the key 'actions' stands there twice"),
         ("actions: allocate\n---\nactions: enqueue", "it holds 2 documents"),

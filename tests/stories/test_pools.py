@@ -165,7 +165,8 @@ def test_the_page_as_it_is(server: Server) -> None:
     described = server.kubectl("describe", "pool", "cpu-pool").out
     for line in ("Disable Borrowing:   false", "Disable Preemption:  false", "Disable Sharing:     false"):
         assert line in described or line.replace("  ", " ") in described
-    server.kubectl("patch", "pool", "cpu-pool", "--type=merge", "-p", '{"spec":{"disableSharing":true}}')
+    by_hand = "sed -i 's/disableSharing: false/disableSharing: true/'"
+    server.kubectl("edit", "pool", "cpu-pool", env={"KUBE_EDITOR": by_hand})
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         assert run(["pools", "-o", "json", "--kubeconfig", str(server.kubeconfig)]) == 0
@@ -173,7 +174,8 @@ def test_the_page_as_it_is(server: Server) -> None:
     assert by_name["cpu-pool"]["flags"] == {"preemption": True, "borrowing": True, "sharing": False}
     assert by_name["cpu-pool"]["nodes"] == ["page-c"]
     assert by_name["Default"]["nodeCount"] == 4
-    server.kubectl("delete", "pool", "cpu-pool")
+    assert server.kubectl("delete", "pool", "cpu-pool").out.split()[-1] == "deleted"
+    owns(server, masters=["m1"])
     clear(server, "test-job", "test-job-cpu")
     server.kubectl("delete", "pool", "--all")
     server.kubectl("delete", "node", "page-c", "m1")

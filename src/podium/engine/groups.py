@@ -17,6 +17,7 @@ from podium.core.model import quorum
 from podium.core.model.facts import GangFacts
 from podium.core.model.model import READY, Gang, MatchPolicy
 from podium.dialects.dialect import Dialect, Document, GroupKind, views_of
+from podium.dialects.kubernetes.membership import QueueMark
 from podium.dialects.kubernetes.policies import Priorities
 from podium.dialects.kubernetes.translate import PodReader
 from podium.engine.gathered import Gathered
@@ -45,6 +46,7 @@ class Groups:
         marks = [dialect.marks for dialect in dialects if dialect.marks is not None]
         defaults = {name: queue for dialect in dialects for name, queue in dialect.default_queues.items()}
         self.reader = PodReader(marks, defaults, self.cache)
+        self.queue_names: dict[str, str] = {}  # by id, of those that others serve for while there are none
         self.plans: dict[str, Plan] = {}  # of bound pods, by task
         self.cluster_events = ClusterEvents()
         self.moved: dict[str, None] = {}  # gangs with other slots, or members in other states, than last reported
@@ -87,18 +89,26 @@ class Groups:
                 self.moved[facts.id] = None  # all that it lists now may be placed: no turn will say so
 
     def _in_queue(self, facts: GangFacts, fault: Refusal | None, *objects: Object | None) -> GangFacts:
-        """A gang with its queue: where its API has none, what the first of its objects, or its members, name in
-        another one."""
+        """A gang with its queue: where its API has none, or it names none of them, what the first of its objects,
+        or its members, name in another one."""
         queue = facts.queue
-        if not queue:
+        if not queue or facts.usual_queue:
             found = (self.reader.queue_of(each) for each in objects if each is not None)
             named = next((each for each in found if each is not None), None)
             if isinstance(named, Refusal):
                 fault, named = fault or named, None
-            queue = self._named_queues.put_group(facts.id, named.id if named is not None else "")
-            if named is not None and named.otherwise:
-                self.cluster.substitutes[named.id] = named.otherwise
+            if queue and named is not None and not named.over_usual:
+                named = None
+            queue = self._named_queues.put_group(facts.id, named.id if named is not None else "", usual=queue)
+            if named is not None:
+                self._note_queue(named)
         return msgspec.structs.replace(facts, fault=fault, queue=queue)
+
+    def _note_queue(self, named: QueueMark) -> None:
+        """What people call a queue that need not exist, and which one serves instead."""
+        if named.otherwise:
+            self.cluster.substitutes[named.id] = named.otherwise
+            self.queue_names[named.id] = named.name
 
     def _read_gathered(self, gang: str) -> None:
         """A gang that its pods describe: its object, or the pod that speaks for it, has come, gone or changed."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from podium.core.cluster.accounts import Account, Sums
 from podium.core.cluster.cluster import Cluster
 from podium.core.cluster.ownership import Ownership
-from podium.core.model.model import ON_NODE, State
+from podium.core.model.model import ON_NODE, Gang, State
 from podium.core.profiles.profile import Profile
 from podium.dialects.queue_report import QueueReport
 
@@ -37,7 +37,7 @@ class QueueReports:
         self._cluster = cluster
         self._minding: frozenset[str] = frozenset()
         self._rows: dict[int, _Row] = {}
-        self._known: tuple[object, ...] = ()
+        self._version = -1  # of the nodes, when the rows were counted
 
     def serve(self, profiles: Mapping[str, Profile]) -> None:
         """The profiles that there are: tasks that none of those has placed which mind owners are the system's."""
@@ -48,6 +48,10 @@ class QueueReports:
         )
         self._rows.clear()
 
+    def minds(self, gang: Gang) -> bool:
+        """Whether it is of a scheduler for which owners of nodes count: others are in no queue of theirs."""
+        return not self._minding or gang.profile in self._minding
+
     def all(self, now: float = 0.0) -> dict[str, QueueReport]:
         """By queue."""
         return self.of(self._cluster.queues, now)
@@ -57,9 +61,8 @@ class QueueReports:
         cluster, nodes = self._cluster, self._cluster.nodes
         cluster.settle()
         nodes.widen()
-        known = (nodes.version, tuple(cluster.queues))
-        if known != self._known:  # nodes or gangs may have changed hands
-            self._known = known
+        if nodes.version != self._version:  # nodes may have changed hands
+            self._version = nodes.version
             self._rows.clear()
         ownership = Ownership(cluster.queues, nodes.properties)
         return {id: self._report(id, ownership, now) for id in queues if id in cluster.queues}
@@ -68,9 +71,10 @@ class QueueReports:
         cluster, nodes = self._cluster, self._cluster.nodes
         account = cluster.accounts.queues.get(queue) or Account()
         held, pending = self._named(account.allocated), self._named(self._waiting(queue, account, ownership))
+        placed = self._placed(queue, account, ownership)
         rows = [row for row in np.flatnonzero(ownership.owned(queue)).tolist() if nodes.facts[row] is not None]
         if not rows:
-            return QueueReport(held, pending, borrowed=held if ownership.owns(queue) else {}, at=now)
+            return QueueReport(held, pending, borrowed=self._named(placed), at=now)
         own: Sums = {}
         system: Sums = {}
         strange: Sums = {}
@@ -94,11 +98,23 @@ class QueueReports:
             ),
             system=self._named(system),
             borrowed=self._named(
-                {column: amount - own.get(column, 0) for column, amount in account.allocated.items()}
+                {column: amount - own.get(column, 0) + strange.get(column, 0) for column, amount in placed.items()}
             ),
             pods=pods,
             at=now,
         )
+
+    def _placed(self, queue: str, account: Account, ownership: Ownership) -> Sums:
+        """What tasks of a queue that owns nodes hold, wherever they are, if their schedulers mind it."""
+        if not ownership.owns(queue):
+            return {}
+        if not self._minding:
+            return account.allocated
+        placed: Sums = {}
+        for profile in self._minding:
+            for column, amount in self._cluster.accounts.profiles.get((queue, profile), {}).items():
+                placed[column] = placed.get(column, 0) + amount
+        return placed
 
     def _waiting(self, queue: str, account: Account, ownership: Ownership) -> Sums:
         """What waits for a place; of a queue that owns nodes, for schedulers that mind it: others never ask."""
@@ -106,7 +122,7 @@ class QueueReports:
             return account.waiting
         waiting = dict(account.waiting)
         for gang in self._cluster.accounts.active_in.get(queue, {}).values():
-            if gang.profile in self._minding:
+            if self.minds(gang):
                 continue
             for task in gang.tasks.values():
                 for column, amount in task.cls.request.pairs if task.state is State.PENDING else ():
@@ -125,8 +141,8 @@ class QueueReports:
                 if task.state not in ON_NODE:
                     continue
                 pods += 1
-                foreign = bool(self._minding) and task.gang.profile not in self._minding
-                named = task.gang.queue == queue
+                foreign = not self.minds(task.gang)
+                named = task.gang.queue == queue and task.gang.id in self._cluster.gangs
                 for sums, counts in ((own, named), (system, foreign), (strange, named and foreign)):
                     for column, amount in task.cls.request.pairs if counts else ():
                         sums[column] = sums.get(column, 0) + amount

@@ -175,7 +175,8 @@ class StatusWriter:
         queue, first = self._world.cluster.queues.get(gang.queue), next(iter(gang.tasks.values()), None)
         if queue is None or first is None or not first.has_pod or len(self._writes) >= MOST_WAITING:
             return
-        refusal = refuse(QUEUE_REPLACED, queue=gang.queue_name or gang.named_queue, owner=queue.name)
+        called = self._world.queue_names.get(gang.named_queue, gang.named_queue)
+        refusal = refuse(QUEUE_REPLACED, queue=called, owner=queue.name)
         self._report_once(_pod(first), refusal, now)
 
     def _report_held(self, gang: Gang, now: float) -> None:

@@ -16,6 +16,7 @@ from itertools import islice
 import msgspec
 
 from podium.core.cluster.slots import owner_of
+from podium.core.model.facts import GangFacts
 from podium.core.model.model import HOLDING, ON_NODE, Gang, Queue, State, Task
 from podium.dialects.dialect import Dialect
 from podium.dialects.kubernetes.nodes import read_node
@@ -226,13 +227,18 @@ class World(Groups):
             plan = read_plan(pod.annotations[GANG_PLAN], bound_at(pod))
             if plan is not None:
                 self.plans[pod.uid] = plan
-        if facts.otherwise:
-            self.cluster.substitutes[facts.queue] = facts.otherwise
-        self._named_queues.put_member(task, facts.queue if facts.gang is None else "")
+        queue = facts.queue
+        if queue is not None:
+            self._note_queue(queue)
+        if facts.gang is None:
+            named, over = (queue.id, queue.over_usual) if queue is not None else ("", False)
+            self._named_queues.put_member(task, named, facts.usual_queue, over=over)
+        else:
+            self._named_queues.drop_member(task.id)
         for gathered in self._gathered.put(pod, task.gang):
             self._read_gathered(gathered)
         if facts.gang is not None:
-            self.cluster.put_gang(facts.gang)
+            self._put_lone(facts.gang)
         else:
             self._requeue(task.gang)
         if known is not None and known.gang.id != task.gang:
@@ -252,13 +258,26 @@ class World(Groups):
         refusal = facts.refusal
         if gang is not None:
             gang.profile = self._profiles.of(gang.id)
-        elif refusal is None:
+        elif home := self._named_queues.of_stranger(task.gang):
+            # Its group is gone, or not there yet.  On the nodes of others its pods are guests all the same.
+            self.cluster.put_stranger(task.gang, home, self._profiles.of(task.gang))
+        if gang is None and refusal is None:
             awaited = self._gathered.awaited(task.gang)
             refusal = awaited.fault if awaited is not None else None
             refusal = refusal or refuse(GROUP_AWAITED if facts.awaited else NO_GANG, group=facts.group)
         # Where there are gates, the server has said why it waits.
         waits = task.state is State.PENDING and not pod.spec.scheduling_gates
         self._judge(pod.uid, refusal if waits else None)
+
+    def _put_lone(self, facts: GangFacts) -> None:
+        """A pod that is alone; it may name another queue than before, and so may whoever waits in that one find
+        what it leaves behind."""
+        known = self.cluster.gangs.get(facts.id)
+        before = known.queue if known is not None else ""
+        gang = self.cluster.put_gang(facts)
+        if known is not None and gang.queue != before:
+            self._moved_gangs([gang])
+            self.cluster_events.room = True
 
     def _judge(self, task: str, refusal: Refusal | None) -> None:
         """Keeps why a pod cannot be placed whatever happens elsewhere."""
@@ -339,7 +358,7 @@ class World(Groups):
             self._moved_gangs(self.cluster.put_queue(queue))
 
     def _moved_gangs(self, gangs: list[Gang]) -> None:
-        """Gangs have come into another queue, because the one that they name came or went."""
+        """Gangs have come into another queue: the one that they name came or went, or they name another one."""
         self.cluster_events.gangs.update(gang.id for gang in gangs)
 
     def _read_other(self, resource: Resource, obj: Object) -> None:

@@ -54,7 +54,8 @@ def pool_metrics(world: World, scheduler: Scheduler) -> Iterator[Metric]:
 
 def _queues(world: World, scheduler: Scheduler, names: dict[str, str]) -> Iterator[Metric]:
     """How many pods of each pool are looked at next, found no place, or are left alone for a while."""
-    waiting = [gang for gang in world.cluster.accounts.active.values() if gang.queue in names]
+    active = world.cluster.accounts.active.values()
+    waiting = [gang for gang in active if gang.queue in names and world.reports.minds(gang)]
     counts = {(name, kind): 0 for name in names.values() for kind in ("active", "unschedule", "backoff")}
     pods = []
     for gang in waiting:

@@ -7,7 +7,8 @@ A queue lends what its own gangs have no use for: a node is kept from borrowers 
 that the node could serve, were it empty of what this profile may send away.  So nobody is placed to be sent away
 soon, and a gang that can never be served there keeps nothing.
 
-Who was promised a place at home stays there, and borrowers push out nobody.
+Who was promised a place at home stays there, and borrowers push out nobody.  Who may not be pushed out does not
+borrow: what is lent can be taken back.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core.actions.portions import chosen, in_order
+from podium.core.actions.portions import chosen, in_order, may_be_placed
 from podium.core.cluster.ownership import Loan, Mask
 from podium.core.framework.action import Action
 from podium.core.framework.session import Session
 from podium.core.framework.statement import Statement
 from podium.core.model import quorum
-from podium.core.model.model import Gang, Mode, Phase, Queue, State, Task, TaskClass
+from podium.core.model.model import Gang, Mode, Queue, State, Task, TaskClass
 from podium.core.model.resources import PODS
 
 _WAITING_AT_MOST = 1000  # kinds of gangs of one lender that are looked at, before it is taken to need all it has
@@ -52,9 +53,9 @@ def _may_borrow(session: Session, gang: Gang) -> bool:
         and not gang.waiting
         and not gang.together
         and gang.mode is Mode.STRICT
-        and gang.phase is not Phase.PENDING
         and session.queues[gang.queue].borrows
-        and session.invalid(gang) is None
+        and may_be_placed(session, gang)
+        and all(task.preemptable for task in gang.tasks.values())
     )
 
 
@@ -172,12 +173,7 @@ class _Lending:
         """The gangs of a queue that wait for a place in vain, also those that are not asked in this turn."""
         session = self._session
         for gang in session.cluster.accounts.active_in.get(queue.id, {}).values():
-            if (
-                gang.counts[State.PENDING]
-                and session.is_own(gang)
-                and gang.phase is not Phase.PENDING
-                and session.invalid(gang) is None
-            ):
+            if gang.counts[State.PENDING] and session.is_own(gang) and may_be_placed(session, gang):
                 yield gang
 
     def _emptied(self, rows: Mask) -> NDArray[np.int64]:

@@ -35,6 +35,11 @@ def in_order(session: Session, gangs: Iterable[Gang]) -> Generator[None, None, l
     return [gang for _, gang in sorted(keyed, key=lambda each: each[0])]
 
 
+def may_be_placed(session: Session, gang: Gang) -> bool:
+    """Whether it has been let in, and nothing is wrong with it."""
+    return gang.phase is not Phase.PENDING and session.invalid(gang) is None
+
+
 def is_starving(session: Session, gang: Gang) -> bool:
     """Whether a gang that may be placed has too little, in the eyes of those who take from others for it."""
-    return gang.phase is not Phase.PENDING and session.invalid(gang) is None and session.starving(gang)
+    return may_be_placed(session, gang) and session.starving(gang)

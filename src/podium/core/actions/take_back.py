@@ -5,6 +5,9 @@ Who may have to go from such a node:
     borrowers     tasks of other queues, whatever their priority
     lower ones    tasks of the same queue with a lower priority than the task that comes
 
+A gang comes for what it needs, all or nothing, and then for each further member: none of the queue's own waits
+while a borrower has its room.
+
 Everybody who may go is thought away first; if the task then fits, they are given back one by one: first those
 under a disruption budget that is used up, then the queue's own before borrowers, and the most important first.  Of
 the nodes the one is taken with, in turn,
@@ -13,7 +16,8 @@ the nodes the one is taken with, in turn,
     the fewest victims, the most important victim that started last, the first name.
 
 Here a borrower counts with the lowest priority there is.  A member of a gang goes alone if the gang can spare it;
-otherwise the gang goes whole.  Borrowers go at once, or within the grace period that the profile gives them.
+otherwise the gang goes whole, one of the queue's own only if all of it is lower.  Borrowers go at once, or within
+the grace period that the profile gives them.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.core.actions.portions import chosen, in_order, is_starving
+from podium.core.actions.portions import chosen, in_order, may_be_placed
 from podium.core.actions.victims import EVICTABLE, fits, take_free
 from podium.core.cluster.ownership import Mask
 from podium.core.framework.action import Action
@@ -56,8 +60,8 @@ class TakeBack(Action):
         self._most = max(1, arguments.integer(MOST_NODES.name))
         victims: dict[str, HomeVictims] = {}
         failed: dict[Hashable, int] = {}  # by kind and priority: how many places could not be had together
-        starving = yield from chosen(session.own, partial(_may_take_back, session))
-        for gang in (yield from in_order(session, starving)):
+        waiting = yield from chosen(session.own, partial(_may_take_back, session))
+        for gang in (yield from in_order(session, waiting)):
             found = victims.get(gang.queue)
             if found is None:
                 found = victims[gang.queue] = HomeVictims(session, gang.queue)
@@ -72,23 +76,20 @@ class TakeBack(Action):
         if not wanted:
             return
         missing = quorum.to_place(gang, quorum.PROMISED)
-        kind = (session.signature(wanted[0]), wanted[0].priority)
-        if failed.get(kind, missing + 1) <= missing:
+        kinds = [(session.signature(task), task.priority) for task in wanted]
+        if failed.get(kinds[0], missing + 1) <= missing:
             return  # room only shrinks in a turn: what was not to be had then is not now
         statement = session.statement()
-        alike = True
-        for task in wanted:
-            if not session.starving(gang):
-                break
-            alike = alike and session.same_signature(wanted[0], task) and task.priority == wanted[0].priority
-            if not self._make_room(session, statement, task, victims):
-                break
+        without: set[Hashable] = set()  # kinds of which no further one is to be had
+        for task, kind in zip(wanted, kinds, strict=True):
+            if kind not in without and not self._make_room(session, statement, task, victims):
+                without.add(kind)
         if statement.evicts and session.pipelined(gang):
             statement.commit()
             return
         statement.rollback()
-        if alike:
-            failed[kind] = missing
+        if len(set(kinds)) == 1:
+            failed[kinds[0]] = missing
 
     def _make_room(self, session: Session, statement: Statement, task: Task, victims: HomeVictims) -> bool:
         """Evicts what is needed for one task where least is lost, and promises it the place."""
@@ -225,7 +226,7 @@ class HomeVictims:
             return None
         units: list[Unit] = [(each,) for each in alone if not whole or each.gang.id not in bound]
         if whole:
-            units += (unit for gang in bound.values() if (unit := self._all_of(gang)))
+            units += (unit for gang in bound.values() if (unit := self._all_of(gang, task, row)))
         tasks = [each for unit in units for each in unit]
         agreed = {each.id for each in self._session.preemptable(task, tasks, whole=True)}
         units = [unit for unit in units if all(each.id in agreed for each in unit)]
@@ -238,10 +239,18 @@ class HomeVictims:
     def _priority(self, task: Task) -> int:
         return _LOWEST if self.borrows(task) else task.priority
 
-    def _all_of(self, gang: Gang) -> Unit:
-        """All that a gang holds, if all of it can go."""
+    def _all_of(self, gang: Gang, task: Task, row: int) -> Unit:
+        """All that a gang holds, if all of it can go: guests on that row for anybody, others for a task before all
+        of them."""
+        guests = not self._session.ownership.home(gang.queue)[row]
         held = [each for each in gang.tasks.values() if each.state in HOLDING]
-        can = all(each.preemptable and each.state in EVICTABLE and self._session.may_evict(each) for each in held)
+        can = all(
+            each.preemptable
+            and each.state in EVICTABLE
+            and self._session.may_evict(each)
+            and (guests or each.priority < task.priority)
+            for each in held
+        )
         return tuple(held) if can else ()
 
     def loss(self, units: Sequence[Unit]) -> tuple[float, ...]:
@@ -301,4 +310,5 @@ def _by_trial(session: Session, task: Task, row: int, units: Sequence[Unit]) -> 
 
 
 def _may_take_back(session: Session, gang: Gang) -> bool:
-    return bool(session.queues[gang.queue].preempts and gang.counts[State.PENDING] and is_starving(session, gang))
+    waits = gang.counts[State.PENDING] and may_be_placed(session, gang)
+    return bool(waits and session.queues[gang.queue].preempts)

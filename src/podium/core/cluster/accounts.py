@@ -81,10 +81,11 @@ class Accounts:
     def __init__(self, dimensions: Dimensions) -> None:
         self._dimensions = dimensions
         self._width = 0
-        self._entered: dict[str, tuple[str, str]] = {}  # the queue and namespace that a gang is counted for
+        self._entered: dict[str, tuple[str, str, str]] = {}  # the queue, namespace and profile it is counted for
         self.gangs: dict[str, Account] = {}
         self.queues: dict[str, Account] = {}
         self.namespaces: dict[str, Sums] = {}
+        self.profiles: dict[tuple[str, str], Sums] = {}  # what gangs of a profile hold in a queue: queue, profile
         self.active: dict[str, Gang] = {}
         # The same by queue; and for those who follow a queue, who has come, changed or gone there meanwhile.
         self.active_in: dict[str, dict[str, Gang]] = {}
@@ -110,7 +111,7 @@ class Accounts:
                 self._enter(gang)
 
     def _leave(self, id: str) -> None:
-        queue, namespace = self._entered.pop(id, ("", ""))
+        queue, namespace, profile = self._entered.pop(id, ("", "", ""))
         account = self.gangs.pop(id, None)
         if self.active.pop(id, None) is not None:
             del self.active_in[queue][id]
@@ -126,13 +127,15 @@ class Accounts:
         if account is not None:
             self.queues[queue].add(account, -1)
             _add(self.namespaces[namespace], account.allocated, -1)
+            _add(self.profiles[queue, profile], account.allocated, -1)
 
     def _enter(self, gang: Gang) -> None:
         account = self.account(gang)
-        self._entered[gang.id] = (gang.queue, gang.namespace)
+        self._entered[gang.id] = (gang.queue, gang.namespace, gang.profile)
         self.gangs[gang.id] = account
         self.queues.setdefault(gang.queue, Account()).add(account, 1)
         _add(self.namespaces.setdefault(gang.namespace, {}), account.allocated, 1)
+        _add(self.profiles.setdefault((gang.queue, gang.profile), {}), account.allocated, 1)
         pending, reserved = gang.counts[State.PENDING], gang.counts[State.RESERVED]
         if pending or reserved or gang.phase is Phase.PENDING or gang.size:
             self.active[gang.id] = gang
@@ -174,13 +177,14 @@ class Accounts:
             reported + len(self.active.keys() ^ other.active.keys()) + len(self.split.keys() ^ other.split.keys())
         )
 
-    def _sums(self) -> dict[tuple[str, str], list[Sums]]:
+    def _sums(self) -> dict[tuple[str, ...], list[Sums]]:
         """All sums that are not zero, by what they are of."""
-        sums = {
+        sums: dict[tuple[str, ...], list[Sums]] = {
             ("queue", id): [account.allocated, account.waiting, account.inqueue, account.elastic]
             for id, account in self.queues.items()
         }
         sums |= {("namespace", id): [held] for id, held in self.namespaces.items()}
+        sums |= {("profile", *key): [held] for key, held in self.profiles.items()}
         reported = {key: [_nonzero(each) for each in parts] for key, parts in sums.items()}
         return {key: parts for key, parts in reported.items() if any(parts)}
 

@@ -111,11 +111,21 @@ class Cluster:
 
     def _move_gangs(self, named: str) -> list[Gang]:
         queue = self._queue_named(named)
-        moved = [each for each in self.gangs.values() if each.named_queue == named and each.queue != queue]
+        moved = [each for each in self.all_gangs if each.named_queue == named and each.queue != queue]
         for gang in moved:
-            gang.queue = queue
+            self._enqueue(gang, named)
             gang.note()
         return moved
+
+    def _enqueue(self, gang: Gang, named: str) -> None:
+        """Puts a gang into the queue that it names, or the one that serves instead."""
+        gang.named_queue, queue = named, self._queue_named(named)
+        if gang.queue == queue:
+            return
+        gang.queue = queue
+        for task in gang.tasks.values():
+            if task.row >= 0:
+                self.nodes.touch(task.row)  # its room counts for another queue now
 
     def _queue_named(self, named: str) -> str:
         """The queue that serves whoever names one."""
@@ -158,8 +168,7 @@ class Cluster:
             self.gangs[facts.id] = gang
         gang.namespace = facts.namespace
         gang.name = facts.name
-        gang.named_queue = facts.queue
-        gang.queue = self._queue_named(facts.queue)
+        self._enqueue(gang, facts.queue)
         gang.minimum = facts.minimum
         gang.minimum_by_role = dict(facts.minimum_by_role)
         resources = facts.minimum_resources
@@ -205,9 +214,16 @@ class Cluster:
         gang.note()
         self.elastic_changes += gang.size is not None
         if gang.tasks:
-            gang.queue = gang.named_queue = ""
+            self._enqueue(gang, "")
             gang.attributes, gang.together = {}, ()
             self._strangers[id] = gang
+
+    def put_stranger(self, id: str, queue: str, profile: str) -> None:
+        """Where the tasks of a gang are at home, and whose they are, though it is not there."""
+        gang = self._strangers.get(id)
+        if gang is not None:
+            self._enqueue(gang, queue)
+            gang.profile = profile
 
     def put_task(self, facts: TaskFacts) -> Task:
         """A task as it is now.

@@ -114,6 +114,10 @@ class Nodes:
         self.version += 1
         self.row_versions[row] += 1
 
+    def touch(self, row: int) -> None:
+        """The numbers of a row are the same, and mean something else."""
+        self.row_versions[row] += 1
+
     def _fill(self, table: NDArray[np.int64], row: int, amounts: Mapping[str, int]) -> None:
         table[row] = 0
         for name, amount in amounts.items():

@@ -72,6 +72,7 @@ class GangFacts(msgspec.Struct, frozen=True):
     longest_wait: float | None = None
     size: Size | None = None
     queue_name: str = ""  # as its users call it, whether it exists or not
+    usual_queue: bool = False  # its API has queues, and it is in the one of groups that name none
     fault: Refusal | None = None
     fail_fast: bool = False
     match: MatchPolicy = MatchPolicy.WAITING_AND_RUNNING

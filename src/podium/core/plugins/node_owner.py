@@ -34,7 +34,7 @@ class NodeOwner(Plugin):
         """Nodes of others are out of reach, or had nothing to lend: these are worth another look."""
         session, queue = self._session, self._session.queues.get(task.gang.queue)
         out = ~session.ownership.home(task.gang.queue)
-        lenders = session.ownership.lenders(queue) if queue is not None else []
+        lenders = session.ownership.lenders(queue) if queue is not None and task.preemptable else []
         for lender in lenders:
             yield refuse(NOT_LENT, queue=lender.name), session.ownership.owned(lender.id) & out
         lending = {lender.id for lender in lenders}

@@ -105,8 +105,8 @@ class _Reader:
 
     def __init__(self, where: str, registry: Registry, options: Sequence[str]) -> None:
         self._where = where
-        self._keys = (*_KEYS, *_LATER_KEYS, *options)
         self._registry = registry
+        self._keys = (*_KEYS, *_LATER_KEYS, *options)
         self._warnings: list[str] = []
         self._switches = set(SWITCHES)
 

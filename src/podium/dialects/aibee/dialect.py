@@ -30,5 +30,5 @@ def aibee(setting: Setting) -> Dialect:
         profiles={SCHEDULER: PROFILE},
         workloads=WORKLOADS,
         surroundings=SURROUNDINGS,
-        tour="01-pools.yaml",
+        tour="*.yaml",
     )

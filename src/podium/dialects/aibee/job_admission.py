@@ -25,35 +25,53 @@ DISRUPTED: Document = {
 }
 
 
-def lacks_rule(spec: Document) -> bool:
-    """Whether the spec of a Job could have the rule, is about ai-scheduler's pods, and does not have it."""
-    template = spec.get("template") or {}
-    pods = template.get("spec") or {} if isinstance(template, dict) else {}
-    if (
-        not isinstance(pods, dict)
-        or pods.get("schedulerName") != SCHEDULER
-        or pods.get("restartPolicy") != "Never"
-    ):
+_MOST_RULES = 20  # Kubernetes refuses a Job with more
+
+
+def counts_evicted(spec: Document) -> bool:
+    """Whether a Job is about ai-scheduler's pods, and those of them that are evicted count as failed."""
+    if _pods(spec).get("schedulerName") != SCHEDULER:
         return False
-    policy = spec.get("podFailurePolicy") or {}
-    rules = policy.get("rules") or [] if isinstance(policy, dict) else []
-    return not any(isinstance(rule, dict) and _spares_disrupted(rule) for rule in rules)
+    return not any(isinstance(rule, dict) and _decides(rule) for rule in _rules(spec))
 
 
-def _spares_disrupted(rule: Document) -> bool:
+def may_have_rule(spec: Document) -> bool:
+    """Whether Kubernetes lets a Job have one more rule: those whose pods restart in place have none."""
+    return _pods(spec).get("restartPolicy") == "Never" and len(_rules(spec)) < _MOST_RULES
+
+
+def _pods(spec: Document) -> Document:
+    template = spec.get("template")
+    pods = template.get("spec") if isinstance(template, dict) else None
+    return pods if isinstance(pods, dict) else {}
+
+
+def _rules(spec: Document) -> list[Any]:
+    policy = spec.get("podFailurePolicy")
+    rules = policy.get("rules") if isinstance(policy, dict) else None
+    return rules if isinstance(rules, list) else []
+
+
+def _decides(rule: Document) -> bool:
+    """Whether a rule says what becomes of evicted pods: what its author wants holds, whatever it is."""
     conditions = rule.get("onPodConditions") or []
-    return rule.get("action") == "Ignore" and any(
-        isinstance(each, dict) and each.get("type") == "DisruptionTarget" for each in conditions
+    return any(
+        isinstance(each, dict)
+        and each.get("type") == "DisruptionTarget"
+        and each.get("status") in (None, "", "True")
+        for each in conditions
     )
 
 
 def fill_job(job: Document, old: Document | None, around: Surroundings) -> None:
     """Puts the rule before those that the user has: the first that matches decides."""
     spec = job.get("spec")
-    if old is not None or not isinstance(spec, dict) or not lacks_rule(spec):
+    if old is not None or not isinstance(spec, dict) or not counts_evicted(spec) or not may_have_rule(spec):
         return
     policy = spec.get("podFailurePolicy") or {}
-    spec["podFailurePolicy"] = {**policy, "rules": [DISRUPTED, *(policy.get("rules") or [])]}
+    if not isinstance(policy, dict) or not isinstance(policy.get("rules") or [], list):
+        return  # refused as it is
+    spec["podFailurePolicy"] = {**policy, "rules": [DISRUPTED, *_rules(spec)]}
     spec["podReplacementPolicy"] = "Failed"  # the only one that goes with a podFailurePolicy
 
 

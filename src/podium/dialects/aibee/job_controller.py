@@ -1,4 +1,4 @@
-"""Tells the users of a Job that would not survive many take-backs what to add: where admission has not done so."""
+"""Tells the users of a Job that would not survive many take-backs what to do: where admission could not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podium.dialects.aibee.job_admission import lacks_rule
+from podium.dialects.aibee.job_admission import counts_evicted, may_have_rule
 from podium.kube.cache import Cache, Key
 from podium.kube.controller import NOTHING, Mapper, Note, Outcome
 from podium.kube.events import WARNING
@@ -15,10 +15,14 @@ from podium.kube.resources import JOBS, Resource
 from podium.kube.wire import Job, condition
 
 REASON = "EvictionsCount"
-MESSAGE = (
-    "pods that are taken back from a borrowed place count as failed, and spec.backoffLimit is {limit}: add to the "
-    "Job spec.podFailurePolicy.rules [{{action: Ignore, onPodConditions: [{{type: DisruptionTarget}}]}}], or let "
-    "`podium webhook` do so"
+_COUNTED = "pods that are taken back from a borrowed place count as failed, and spec.backoffLimit is {limit}: "
+# A Job that is there keeps the policy that it was created with.
+_ADD = (
+    "create the Job with {{action: Ignore, onPodConditions: [{{type: DisruptionTarget}}]}} as the first of "
+    "spec.podFailurePolicy.rules, or let `podium webhook` do so"
+)
+_CANNOT = (
+    "only with restartPolicy Never, and fewer than 20 rules, a Job can have one more that ignores DisruptionTarget"
 )
 _ENDED = ("Complete", "Failed")
 
@@ -38,7 +42,9 @@ class JobController:
         if job.status.start_time is not None and not job.status.failed:
             return NOTHING  # it was told when it was new, and nothing has counted so far
         template = msgspec.json.decode(job.spec.template)
-        if not lacks_rule({"template": template, "podFailurePolicy": job.spec.pod_failure_policy}):
+        spec = {"template": template, "podFailurePolicy": job.spec.pod_failure_policy}
+        if not counts_evicted(spec):
             return NOTHING
-        message = MESSAGE.format(limit=job.spec.backoff_limit)
-        return Outcome(notes=(Note(JOBS, job, REASON, message, WARNING),))
+        message = _COUNTED + (_ADD if may_have_rule(spec) else _CANNOT)
+        note = Note(JOBS, job, REASON, message.format(limit=job.spec.backoff_limit), WARNING)
+        return Outcome(notes=(note,))

@@ -121,7 +121,8 @@ def _pool_of(obj: Object) -> QueueMark | None:
     name = marks.get(POOL) if marks else None
     if not name:
         return None
-    return QueueMark(pool_id(name), pool_name(name), f"pool {pool_name(name)} of Ai-Scheduler", DEFAULT.id)
+    called = f"pool {pool_name(name)} of Ai-Scheduler"
+    return QueueMark(pool_id(name), pool_name(name), called, DEFAULT.id, over_usual=True)
 
 
 MARKS = Marks(queue=_pool_of, concerns=bearing(POOL))

@@ -5,7 +5,8 @@ in two of them or in two marks of one, is refused with both names, since either 
 A group that a pod names goes before one that a controller would make for it; a pod with neither is a gang of one.
 
 A queue is named likewise, by a pod or by a group whose own API has no queues: any dialect's mark counts, on
-whatever it stands.
+whatever it stands.  Where the group's API has queues and the group names none of them, marks count that say so
+(`QueueMark.over_usual`).
 
 Most pods carry the marks of one dialect, and a burst has many of one template.  So a dialect says by which signs a
 pod may carry its marks, and others are not asked about it (`MarkReader`).
@@ -38,6 +39,7 @@ class QueueMark(msgspec.Struct, frozen=True):
     name: str
     called: str
     otherwise: str = ""  # the id of the queue that serves instead while there is none of this name
+    over_usual: bool = False  # it goes before the queue in which its group is because that names none
 
 
 class Signs(msgspec.Struct, frozen=True):

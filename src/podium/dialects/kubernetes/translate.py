@@ -54,8 +54,8 @@ class PodFacts(msgspec.Struct, frozen=True):
     refusal: Refusal | None = None  # why it can never be placed as it is
     group: str = ""  # what its group is called, of a pod that is in one
     awaited: bool = False  # whether somebody is about to make that group
-    queue: str = ""  # the id of the queue that it names, in any dialect
-    otherwise: str = ""  # and of the one that serves while there is no such queue
+    queue: QueueMark | None = None  # the queue that it names, in any dialect
+    usual_queue: str = ""  # the id of the queue of its scheduler's pods that name none
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -94,7 +94,6 @@ class PodReader:
         queue = queue_of(pod, asked.queues) if asked.queues else None
         if isinstance(queue, Refusal):
             refusal, queue = refusal or queue, None
-        named, otherwise = (queue.id, queue.otherwise) if queue is not None else ("", "")
         gates = {gate.name for gate in spec.scheduling_gates} if spec.scheduling_gates else None
         gang = group.gang if group is not None else lone(pod)
         created = parse_time(metadata.creation_timestamp)
@@ -131,14 +130,15 @@ class PodReader:
             devices=given_to(metadata.annotations) if constraints.devices is not None else (),
             slot=slot_of(pod, asked.slots) if asked.slots else "",
         )
+        usual = self._queues.get(profile, "")
         if group is not None:
-            return PodFacts(profile, task, None, refusal, group.called, group.awaited, named, otherwise)
+            return PodFacts(profile, task, None, refusal, group.called, group.awaited, queue, usual)
         # Admission holds back pods that are yet to be created; this one is there.
         alone = GangFacts(
             id=gang,
             namespace=metadata.namespace,
             name=metadata.name,
-            queue=named or self._queues.get(profile, ""),
+            queue=queue.id if queue is not None else usual,
             queue_name=queue.name if queue is not None else "",
             priority=priority,
             sub_priority=sub_priority,
@@ -147,7 +147,7 @@ class PodReader:
             preemptable=preemptable,
             profile=profile,
         )
-        return PodFacts(profile, task, alone, refusal, queue=named, otherwise=otherwise)
+        return PodFacts(profile, task, alone, refusal, queue=queue)
 
     def read_slot(self, template: Pod, slot: str, gang: str) -> TaskFacts:
         """A place for a pod that is yet to be made, as its template asks for it.

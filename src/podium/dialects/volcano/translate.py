@@ -73,6 +73,7 @@ def read_group(group: types.PodGroup, priorities: Priorities) -> tuple[GangFacts
         name=group.name,
         queue=queue_id(spec.queue or DEFAULT_QUEUE),
         queue_name=spec.queue or DEFAULT_QUEUE,
+        usual_queue=spec.queue in ("", DEFAULT_QUEUE),  # admission writes the name on groups that have none
         minimum=max(0, spec.min_member),
         minimum_by_role=roles,
         minimum_resources=needs,

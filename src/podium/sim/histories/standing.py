@@ -56,14 +56,10 @@ class Standing:
 
     def home_of(self, pod: Pod, queues: Container[str]) -> str:
         """The queue that a pod is in, where the one that it names need not exist."""
-        group = self._group_of(pod)
-        mark = queue_of(pod if group is None or group[0] is None else group[0], self._marks)
-        if group is not None and (group[1].queue or not isinstance(mark, QueueMark)):
-            return self.queue_of(pod)
-        if not isinstance(mark, QueueMark):
-            defaults = (each.default_queues.get(pod.spec.scheduler_name) for each in self._stage.dialects)
-            return next(filter(None, defaults), "")
-        return mark.id if mark.id in queues else mark.otherwise or mark.id
+        mark = self._mark_of(pod)
+        if mark is not None:
+            return mark.id if mark.id in queues else mark.otherwise or mark.id
+        return self.queue_of(pod) if self._group_of(pod) is not None else self._usual_queue(pod)
 
     def gangs(self) -> Iterator[GangFacts]:
         gathered: dict[str, tuple[GatheredKind, str, str]] = {}
@@ -97,12 +93,13 @@ class Standing:
 
     def queue_of(self, pod: Pod) -> str:
         """The id of the queue that a pod counts for; "" for one that names none."""
+        mark = self._mark_of(pod)
+        if mark is not None:
+            return mark.id
         found = self._group_of(pod)
         if found is None:  # what was in a group that is gone counts for no queue
-            return self._named(pod) if self.membership(pod) is None else ""
-        group, gang = found
-        named = (self._named(group) or self._named_by_templates(group, gang.id)) if group is not None else ""
-        return gang.queue or named or self._named_by_members(gang.id)
+            return ""
+        return found[1].queue or next(filter(None, map(self._usual_queue, self._by_age(found[1].id))), "")
 
     def members(self, gang: str) -> list[Pod]:
         found = ((pod, self.membership(pod)) for pod in self._stage.pods.values())
@@ -177,22 +174,38 @@ class Standing:
                 return (group, kind.read(group, _PRIORITIES)[0]) if group is not None else None
         return None
 
-    def _named(self, obj: Object) -> str:
-        found = queue_of(obj, self._marks)
-        return found.id if isinstance(found, QueueMark) else ""
+    def _mark_of(self, pod: Pod) -> QueueMark | None:
+        """The mark that says in which queue a pod is: its own, or the first of its group, of the templates where
+        places are found before pods, and of the members by age."""
+        found = self._group_of(pod)
+        if found is None:
+            return self._mark(pod) if self.membership(pod) is None else None
+        group, gang = found
+        if gang.queue and not gang.usual_queue:
+            return None
+        objects = [
+            *([group, *self._templates(group, gang.id)] if group is not None else ()),
+            *self._by_age(gang.id),
+        ]
+        marks = filter(None, map(self._mark, objects))
+        return next((mark for mark in marks if mark.over_usual or not gang.queue), None)
 
-    def _named_by_templates(self, group: Object, gang: str) -> str:
-        """Where places are found before pods, the first template's word counts."""
+    def _mark(self, obj: Object) -> QueueMark | None:
+        found = queue_of(obj, self._marks)
+        return found if isinstance(found, QueueMark) else None
+
+    def _templates(self, group: Object, gang: str) -> Iterator[Pod]:
         for kind in self._groups:
             if kind.slots is not None and kind.id(group.namespace, group.name) == gang:
-                return next(filter(None, (self._named(slot.pod) for slot in kind.slots(group))), "")
-        return ""
+                yield from (slot.pod for slot in kind.slots(group))
 
-    def _named_by_members(self, gang: str) -> str:
-        """The oldest member's word counts."""
-        members = [pod for pod in self.members(gang) if self._named(pod)]
-        oldest = min(members, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.name), default=None)
-        return self._named(oldest) if oldest is not None else ""
+    def _by_age(self, gang: str) -> list[Pod]:
+        return sorted(self.members(gang), key=lambda pod: (pod.metadata.creation_timestamp or "", pod.name))
+
+    def _usual_queue(self, pod: Pod) -> str:
+        """The queue of its scheduler's pods that name none."""
+        defaults = (each.default_queues.get(pod.spec.scheduler_name) for each in self._stage.dialects)
+        return next(filter(None, defaults), "")
 
 
 def holds(pod: Pod) -> bool:
