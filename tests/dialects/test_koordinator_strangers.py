@@ -55,7 +55,7 @@ def test_a_stranger_that_is_left_alone_for_a_while_does_not_keep_others_from_bei
     found.pass_seconds(2)
     found.cluster.scheduler._backoff.leave_alone(gang_id("strange", "stranger"), found.cluster.now, 3600.0)
     for name in ("a", "b"):
-        found.node(name, **HOME)
+        found.node(name, 1, **HOME)
     found.pass_seconds(3)
     assert found.bound("named") == 2
 
