@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from podium.cli.main import podium
+from podium.core.profiles.profile import _KEYS, _LATER_KEYS
 from podium.dialects import DIALECTS
 from tests import chart
 from tests.chart import Document
@@ -163,11 +164,18 @@ def test_profiles_in_values(helm: build.Binary) -> None:
         ("leaderElection.leaseDuration=15", "leaseDuration"),
         ("image.digest=latest", "digest"),
         ("metrics.port=0", "port"),
+        ("config.action=allocate", "action"),
     ],
 )
 def test_values_that_are_refused(helm: build.Binary, value: str, complaint: str) -> None:
     with pytest.raises(RuntimeError, match=complaint):
         objects(helm, value)
+
+
+def test_a_configuration_in_values_may_say_what_podium_reads() -> None:
+    schema = json.loads((chart.CHART / "values.schema.json").read_text())["properties"]["config"]
+    assert schema["additionalProperties"] is False
+    assert set(schema["properties"]) == {"profiles", *_KEYS, *_LATER_KEYS}
 
 
 # --- what people look at ---------------------------------------------------------------------------------------
@@ -204,6 +212,34 @@ def test_every_alert_has_its_page_and_its_metric(alert: Document) -> None:
     assert alert["annotations"]["runbook"] == f"docs/operations.md#{alert['alert'].lower()}"
     for name in named(alert["expr"]):
         assert f'"{name}"' in metrics(), f"there is no metric {name}"
+
+
+def labels() -> dict[str, set[str]]:
+    """Which labels each metric has, as the page lists them; another test compares that with what is served."""
+    page = (chart.ROOT / "docs" / "scheduler.md").read_text()
+    found: dict[str, set[str]] = {}
+    those: set[str] = set()
+    for names, of in re.findall(r"^\| (`.+?) \| ?(.*?) ?\|", page, re.MULTILINE):
+        those = those if of == "the same" else set(re.findall(r"`(\w+)`", of))
+        found |= dict.fromkeys(re.findall(r"`(\w+)`", names), those)
+    return found
+
+
+def asked() -> list[str]:
+    board = json.loads((chart.FILES / "dashboard.json").read_text())
+    return [alert["expr"] for alert in alerts()] + [
+        target["expr"] for panel in board["panels"] for target in panel["targets"]
+    ]
+
+
+@pytest.mark.parametrize("expression", asked())
+def test_labels_that_are_asked_for_are_there(expression: str) -> None:
+    known = labels()
+    there = {label for name in named(expression) for label in known[name]} | {"pod", "le"}
+    wanted = set(re.findall(r"[{,]\s*(\w+)\s*=", expression))
+    for group in re.findall(r"(?:by|on)\s*\(([^)]*)\)", expression):
+        wanted |= {label.strip() for label in group.split(",")}
+    assert wanted <= there
 
 
 def test_the_dashboard_shows_what_there_is() -> None:

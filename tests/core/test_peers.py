@@ -92,6 +92,25 @@ def test_settling_goes_in_portions(compared: list[int]) -> None:
     cluster.peers.validate(cluster.tasks.values())
 
 
+def test_new_terms_are_compared_with_known_parties_in_portions(compared: list[int]) -> None:
+    """They look at a label that is looked at already: nobody is divided anew."""
+    cluster = cluster_of(task(f"e{n}", spreading(f"a{n}"), {"app": f"a{n}"}) for n in range(200))
+    cluster.settle()
+    for number in range(100):
+        selection = PodSelection(("default",), (Requirement("app", "NotIn", (f"b{number}",)),))
+        apart = Constraints(anti_affinity=(PodTerm(HOSTNAME, selection),))
+        cluster.put_gang(GangFacts(f"n{number}", "default", f"n{number}", "q", phase=Phase.INQUEUE))
+        cluster.put_task(task(f"n{number}", apart, {"app": "a0"}))
+    began = last = compared[0]
+    largest = 0
+    for _ in cluster.settling(100):
+        largest, last = max(largest, compared[0] - last), compared[0]
+    largest = max(largest, compared[0] - last)
+    assert compared[0] - began >= 200 * 100
+    assert largest <= 100 + 100, "a portion ends after the party in which it was used up"
+    cluster.peers.validate(cluster.tasks.values())
+
+
 def test_a_task_on_a_row_is_one_number_more_whatever_looks_at_it() -> None:
     cluster = cluster_of(attack(100, 50))
     cluster.settle()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from podium.core.model import quorum
+from podium.core.model.facts import GangFacts
 from podium.core.model.model import HOLDING, READY, Gang, State, SubGroupPolicy, Task
 from tests.core.world import World
 
@@ -210,6 +211,17 @@ def test_components_are_everybody_within_reach_whoever_names_whom() -> None:
     tied = [each for each in world.cluster.gangs.values() if each.together]
     found = [{each.name for each in group} for group in quorum.components(tied, world.cluster.gangs.get)]
     assert found == [{"one", "two", "three"}, {"other"}]
+
+
+def test_over_namespaces_only_those_that_name_each_other_belong_together() -> None:
+    world = World()
+    gang(name="one", world=world, together=("far/two", "far/three"))
+    for name, together in (("two", ("ns/one",)), ("three", ("far/two",)), ("four", ())):
+        world.cluster.put_gang(GangFacts(f"far/{name}", "far", name, "q", together=together))
+    gang(name="five", world=world, together=("far/four", "far/five"))
+    tied = [each for each in world.cluster.gangs.values() if each.together]
+    found = [{each.name for each in group} for group in quorum.components(tied, world.cluster.gangs.get)]
+    assert found == [{"one", "two", "three"}, {"five"}]
 
 
 def test_the_order_of_groups() -> None:

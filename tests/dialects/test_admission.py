@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 
 from podium.cli.dialects import hooks, objects
 from podium.dialects.volcano.names import PODGROUPS, QUEUES
+from podium.embedded.admission import _Followed
 from podium.embedded.bootstrap import install
 from podium.embedded.store import Record
 from podium.kube.resources import NAMESPACES, PODS
@@ -308,29 +310,40 @@ def test_groups_that_are_right(server: Server) -> None:
 
 
 def test_a_write_reads_no_queue_that_it_does_not_concern(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each queue is read once when it was written, however many writes look at the tree."""
-    read = [0]
+    """Each queue is read once when it was written, and shown to whom it concerns, however many there are."""
+    read, shown = [0], [0]
 
     def counted(record: Record) -> Document:
         read[0] += 1
         return original(record)
 
-    original = Record.document
+    def told(following: _Followed, *wanted: Any) -> Iterator[Document]:
+        for document in (having if wanted else everything)(following, *wanted):
+            shown[0] += 1
+            yield document
+
+    original, having, everything = Record.document, _Followed.having, _Followed.all
     monkeypatch.setattr(Record, "document", counted)
+    monkeypatch.setattr(_Followed, "having", told)
+    monkeypatch.setattr(_Followed, "all", told)
+    server.create(QUEUES, queue("parent", capability={"cpu": 100}))
+    for number in range(2):
+        server.create(QUEUES, queue(f"sibling-{number}", parent="parent", capability={"cpu": 1}))
     costs = []
     for size in (10, 40):
         for number in range(size):
             server.create(QUEUES, queue(f"there-{size}-{number}", weight=1, parent="root"))
         server.create(QUEUES, queue("warm", weight=1))
-        read[0] = 0
+        read[0] = shown[0] = 0
         for number in range(5):
             name = f"q{size}-{number}"
-            server.create(QUEUES, queue(name, weight=1))
-            server.ok("PUT", QUEUES.path("", name), changed(server, name, parent="root"))
+            server.create(QUEUES, queue(name, weight=1, capability={"cpu": 2}))
+            server.ok("PUT", QUEUES.path("", name), changed(server, name, parent="parent"))
             server.ok("DELETE", QUEUES.path("", name))
         server.ok("DELETE", QUEUES.path("", "warm"))
-        costs.append(read[0])
-    assert costs[1] <= 1.2 * costs[0], "the more queues there are, the more are read"
+        costs.append((read[0], shown[0]))
+    assert costs[0] == costs[1], "the more queues there are, the more are read"
+    assert costs[0][1] > 0, "the two beside it are shown"
 
 
 def test_who_is_below_follows_every_write(server: Server) -> None:

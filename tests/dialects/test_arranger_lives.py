@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from podium.dialects.arranger.marks import MARKS
+from podium.dialects.arranger.pods import slots_of
+from podium.dialects.kubernetes.membership import slot_of
 from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, START_SECONDS
 from podium.kube.resources import NODES, PODS
+from podium.kube.wire import Pod
 from tests.dialects.arranger_stage import (
     ROOMY,
     add_node,
@@ -27,6 +32,18 @@ from tests.dialects.arranger_stage import (
 )
 
 Document = dict[str, Any]
+
+
+def test_a_pod_of_another_namespace_fills_no_slot() -> None:
+    """Whoever knows a job's UID can write it into pods of their own."""
+    virtual = start(job())
+    virtual.run(1.0)
+    pod = next(each for each in virtual.server.objects(PODS) if isinstance(each, Pod) and each.name == "j-w-0")
+    slots = {each.id for each in slots_of(found(virtual))}
+    assert slot_of(pod, [MARKS]) in slots
+    metadata = msgspec.structs.replace(pod.metadata, namespace="strange")
+    assert slot_of(msgspec.structs.replace(pod, metadata=metadata), [MARKS]) not in slots
+
 
 # --- parts and growth --------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.dialects.volcano.job.names import JOBS
+from podium.dialects.volcano.job.names import JOBS, SCALED_BELOW
 from podium.dialects.volcano.job.types import TaskSpec
 from podium.dialects.volcano.names import COMMANDS, PODGROUPS, QUEUES
 from podium.errors import ApiError
@@ -326,6 +326,27 @@ def test_a_minimum_that_is_written_while_a_job_is_scaled_below_the_old_one_stays
     assert scaled(story, 2) == (2, 2, 2)
     story.edit(minAvailable=1)
     assert scaled(story, 4) == (1, 4, 1)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"replicas": 1e400}',
+        '{"replicas": 0, "job": 4, "x": ' + "[" * 5000 + "]" * 5000 + "}",
+        '{"replicas": -1, "job": 9223372036854775807, "task": -7}',
+    ],
+    ids=range(6),
+)
+def test_a_note_about_minimums_that_somebody_else_has_written_stops_no_job(story: Story, note: str) -> None:
+    story.start(task("worker", 4), minAvailable=2)
+    story.patch(JOBS, "job", {"metadata": {"annotations": {SCALED_BELOW: note}}})
+    story.pass_seconds(5)
+    assert scaled(story, 3)[0] == 2
+    assert scaled(story, 4)[0] == 2
+    assert story.phase == "Running"
 
 
 def test_a_minimum_comes_back_when_the_task_grows_by_hand(story: Story) -> None:

@@ -10,6 +10,7 @@ import yaml
 from podium.dialects.paddle.names import TRAININGJOBS
 from podium.dialects.paddle.workloads import training_job
 from podium.embedded.nodes.shapes import Shape
+from podium.kube.changes import Create
 from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, WORK_SECONDS
 from podium.kube.resources import JOBS, PODS, REPLICASETS, STATEFULSETS
 from tests.dialects.virtual import Virtual
@@ -61,6 +62,17 @@ def test_the_example_grows_to_its_most_and_ends() -> None:
     assert stage.stands("example")["phase"] == "succeeded"
     assert [each["spec"]["replicas"] for each in stage.objects(REPLICASETS)] == [0, 0]
     assert not stage.running()
+
+
+def test_a_status_that_asks_for_more_than_the_most_makes_no_more() -> None:
+    """Not for the moment either that it takes until the scheduler has written a better number."""
+    stage = Stage(16)
+    stage.submit("j", (1, 3), gpus=2)
+    assert stage.stands("j")["conditions"][0]["reason"] == "TooLittleCpuForGpu"
+    stage.patch(TRAININGJOBS, "j", {"status": {"wanted": 10_000}}, subresource="status")
+    stage.settle()
+    made = [each for each in stage.writes if isinstance(each, Create) and each.resource == JOBS]
+    assert [each.document["spec"]["parallelism"] for each in made] == [3]
 
 
 def test_sizes_even_out_and_follow_arrivals_and_ends() -> None:

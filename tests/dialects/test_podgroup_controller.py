@@ -363,6 +363,20 @@ def test_an_owner_that_has_not_been_seen_yet_is_asked_for() -> None:
     assert create.document["spec"]["minMember"] == 1
 
 
+def test_pods_of_another_namespace_that_name_the_owner_are_not_counted() -> None:
+    controller, cache = PodGroupController(), Cache()
+    for resource in (PODS, PODGROUPS, NAMESPACES, REPLICASETS):
+        cache.set_synced(resource)
+    cache.tombstone("uid-web")  # it says nothing of how many there are to be
+    owner = OwnerReference("ReplicaSet", "web", "uid-web", "apps/v1", controller=True)
+    for namespace in ("default", "strange"):
+        metadata = Metadata("web-1", namespace, f"uid-{namespace}", "1", owner_references=[owner])
+        cache.apply(PODS, Pod(metadata, spec=PodSpec(scheduler_name="volcano")))
+    create, *marks = controller.reconcile(("default", "owner/uid-web"), cache, 0.0).changes
+    assert isinstance(create, Create)
+    assert [each.namespace for each in marks] == ["default"]
+
+
 def test_a_group_on_its_way_is_not_complained_of() -> None:
     cluster = Virtual()
     cluster.make(DEPLOYMENTS, "web", spec=selecting(3))

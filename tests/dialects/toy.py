@@ -228,7 +228,7 @@ class TeamController:
         team = cache.find(TEAMS, Team, key)
         if team is None or team.deleting:
             return NOTHING
-        members = Members(_member(pod) for pod in controlled_pods(cache, team.uid))
+        members = Members(_member(pod) for pod in controlled_pods(cache, team))
         roles, names = [Role("", team.size, team.spec.minimum)], partial(_pod_name, team.name)
         creation = to_create(members, roles, team.spec.minimum, names, team.namespace, cache)
         surplus = (each for each in members.surplus({"": team.size}) if not each.leaving)

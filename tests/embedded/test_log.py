@@ -126,6 +126,20 @@ def test_a_damaged_file_is_told_and_left_alone(tmp_path: Path) -> None:
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
 
 
+def test_a_row_that_is_gone_is_missed(tmp_path: Path) -> None:
+    """Every row that is left is whole, and so is the file: the sum of the last commit is another one."""
+    path = tmp_path / "state.db"
+    log = SqliteLog(path)
+    store = log.restore()
+    for number in range(3):
+        store.put(CONFIGMAPS, document(f"c{number}"), None)
+    log.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM objects WHERE id = (SELECT max(id) FROM objects)")
+    with pytest.raises(StorageError, match=r"damaged .*objects are missing, or older than its last commit"):
+        SqliteLog(path).restore()
+
+
 @pytest.mark.parametrize(
     "content", [b"not a database at all, but long enough" * 100, b"SQLite format 3\x00" + b"\0" * 9]
 )

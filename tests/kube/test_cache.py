@@ -85,6 +85,8 @@ def test_indexes_agree_with_a_search(steps: list[Pod | tuple[str, str] | str]) -
             for pod in present.values()
             if uid in {owner.uid for owner in pod.metadata.owner_references or ()}
         }
+        within = {pod.uid for _, pod in cache.owned_by(uid, PODS, "one")}
+        assert within == {pod.uid for _, pod in cache.owned_by(uid) if pod.namespace == "one"}
     for namespace in ("one", "two"):
         assert cache.holds(PODS, namespace) == any(ns == namespace for ns, _ in present)
         assert {pod.uid for pod in cache.pods_using((namespace, "c1"))} == {

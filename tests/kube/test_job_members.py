@@ -13,6 +13,7 @@ from podium.kube.wire import (
     ContainerStateTerminated,
     ContainerStatus,
     Metadata,
+    Object,
     OwnerReference,
     Pod,
     PodSpec,
@@ -113,12 +114,14 @@ def test_pods_are_made_in_bounded_steps(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_whose_pods_they_are() -> None:
     cache = Cache()
-    for number, owner in enumerate(("mine", "other", "mine")):
-        reference = OwnerReference("Job", owner, owner, "batch/v1", controller=number < 2)
-        cache.apply(
-            PODS, Pod(Metadata(f"p-{number}", "default", f"u-{number}", "1", owner_references=[reference]))
-        )
-    assert [each.name for each in controlled_pods(cache, "mine")] == ["p-0"]
+    for number, (namespace, owner) in enumerate(
+        [("default", "mine"), ("default", "other"), ("default", "mine"), ("strange", "mine")]
+    ):
+        reference = OwnerReference("Job", owner, owner, "batch/v1", controller=number != 2)
+        metadata = Metadata(f"p-{number}", namespace, f"u-{number}", "1", owner_references=[reference])
+        cache.apply(PODS, Pod(metadata))
+    job = Object(Metadata("job", "default", "mine"))
+    assert [each.name for each in controlled_pods(cache, job)] == ["p-0"], "a stranger's is not the job's"
 
 
 def test_restarts_and_exit_codes() -> None:

@@ -71,6 +71,7 @@ async def test_figures_are_true(samples: Samples) -> None:
     assert samples["volcano_unschedule_job_count"][()] == 1
     assert samples["volcano_job_retry_counts"][("volcano/default/big",)] >= 1
     assert ("fits", "default", "team") in samples["volcano_e2e_job_scheduling_duration"]
+    assert samples["podium_foreign_binds_total"][("volcano",)] == 0, "an alert on its growth needs where it began"
     turns = samples["podium_turns_total"][()]
     assert samples["volcano_e2e_scheduling_latency_milliseconds_count"][()] == turns
     assert samples["volcano_action_scheduling_latency_milliseconds_count"][("allocate",)] >= 1

@@ -25,10 +25,11 @@ from podium.kube.kubeconfig import resolve
 from podium.kube.observed import Observed
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, PODS, Resource
 from podium.runtime.listener import Address
-from podium.runtime.webhook import MUTATINGWEBHOOKS, VALIDATINGWEBHOOKS, Webhook, configurations
+from podium.runtime.webhook import MUTATINGWEBHOOKS, VALIDATE, VALIDATINGWEBHOOKS, Webhook, configurations
 from tests.controlplane.fixtures import ensure_real
 from tests.controlplane.server import ControlPlane
 from tests.dialects.job_stage import job_document, task
+from tests.runtime.cluster import Cluster
 
 Document = dict[str, Any]
 
@@ -77,6 +78,17 @@ def test_a_queue_that_has_to_stay() -> None:
 def test_a_document_on_which_a_hook_breaks_is_let_through_or_refused_but_answered(document: Document) -> None:
     for judge in (mutating, validating):
         assert judge(review(JOBS, document), hooks(), NOTHING)["response"]["uid"] == "42"
+
+
+async def test_a_review_that_nests_five_thousand_deep_is_answered() -> None:
+    server = Webhook(Cluster().transport, chosen_dialects(), Address(0), quota_gates({"podium"}))
+    job = job_document(task("main", 2), minAvailable=9)
+    job["spec"]["tasks"][0]["template"]["metadata"] = {"managedFields": [{"fieldsV1": "DEEP"}]}
+    deep = b'{"a":' * 5000 + b"{}" + b"}" * 5000
+    body = msgspec.json.encode(review(JOBS, job)).replace(b'"DEEP"', deep)
+    answer = server._answer(VALIDATE, body)
+    assert answer is not None
+    assert "spec.minAvailable" in msgspec.json.decode(answer)["response"]["status"]["message"]
 
 
 def test_subresources_and_others_are_nobodys_matter() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,25 @@ def test_a_file_with_a_field_that_nobody_reads(server: Server, ns: str, tmp_path
     reported = vc(server, "job", "run", "-f", str(file), "-n", ns)
     assert (reported.code, reported.err.count("\n")) == (1, 1)
     assert 'unknown field "spec.tasks[0].template.spec.containers[0].resources.limit"' in reported.err
+
+
+def test_a_job_that_nests_five_thousand_deep_stops_nobody(server: Server, ns: str) -> None:
+    """A real server takes ten thousand levels where a definition lets any fields through."""
+    job = plain_job("deep")
+    job["spec"]["tasks"][0]["template"]["metadata"] = {"managedFields": [{"manager": "m", "fieldsV1": "DEEP"}]}
+    body = json.dumps(job).replace('"DEEP"', '{"a":' * 5000 + "{}" + "}" * 5000)
+    answer = server.http("POST", job_path(ns), body.encode())
+    if server.kind == "embedded":
+        assert answer.status == 400
+        assert "exceeded max depth" in answer.json["message"]
+    else:
+        assert answer.status == 201
+        phase = ("get", "vcjob", "deep", "-n", ns, "-o", "jsonpath={.status.state.phase}")
+        eventually(lambda: server.kubectl(*phase).out == "Running", "it runs itself", PATIENCE)
+    server.kubectl("apply", "-n", ns, "-f", "-", input=plain_job("beside"))
+    reaches(server, ns, "Running", "beside")
+    assert "beside" in vc(server, "job", "list", "-n", ns).out
+    server.kubectl("delete", "vcjob", "--all", "-n", ns)
 
 
 def queue_state(server: Server, name: str) -> str:

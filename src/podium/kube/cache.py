@@ -184,11 +184,17 @@ class Cache:
                     labelled.setdefault(pair, set()).add(key)
         return min((labelled.get(pair, set()) for pair in exact), key=len)
 
-    def owned_by(self, uid: str, resource: Resource | None = None) -> Iterator[tuple[Resource, Object]]:
-        """Objects with an owner reference to `uid`, in a stable order."""
+    def owned_by(
+        self, uid: str, resource: Resource | None = None, namespace: str = ""
+    ) -> Iterator[tuple[Resource, Object]]:
+        """Objects with an owner reference to `uid`, in a stable order; `namespace`: those in it only.
+
+        Anybody may write any reference into objects of another namespace: until the garbage collector has deleted
+        these, they must not be counted as the owner's.
+        """
         found = self._by_owner.get(uid, ())
         for each, key in sorted(found, key=lambda pair: (pair[0].plural, pair[1])):
-            if resource is None or each == resource:
+            if (resource is None or each == resource) and namespace in ("", key[0]):
                 yield each, self._objects[each][key]
 
     def pods_on(self, node: str) -> Iterator[Pod]:

@@ -15,6 +15,7 @@ import msgspec
 from podium.errors import ApiError, TransportError
 from podium.kube.changes import Change, Create, Delete, Document, request_of
 from podium.kube.discovery import ServedGroup, matching
+from podium.kube.nesting import decode
 from podium.kube.resources import Resource
 from podium.kube.status import error_from_body
 from podium.kube.transport import MERGE_PATCH, Request, Response, Transport
@@ -30,6 +31,10 @@ PAGE_SIZE = 500
 
 class _Items(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
+
+
+_items = msgspec.json.Decoder(_Items)
+_object = msgspec.json.Decoder(Document)
 
 
 class Client:
@@ -59,7 +64,7 @@ class Client:
         request = Request("GET", resource.path(namespace), (("resourceVersion", "0"),))
         response = await self._ok(request)
         try:
-            return list(msgspec.json.decode(response.body, type=_Items).items or ())
+            return list(decode(_items, response.body).items or ())
         except msgspec.DecodeError as error:
             raise TransportError(f"the answer is no list: {error}") from None
 
@@ -162,6 +167,6 @@ def _selectors(label_selector: str, field_selector: str) -> Query:
 
 def _document(response: Response) -> Document:
     try:
-        return msgspec.json.decode(response.body, type=dict[str, Any])
+        return decode(_object, response.body)
     except msgspec.DecodeError as error:
         raise TransportError(f"the answer is no object: {error}") from None

@@ -16,7 +16,7 @@ import msgspec
 from podium.kube.cache import Cache
 from podium.kube.changes import Delete
 from podium.kube.resources import PODS
-from podium.kube.wire import Pod
+from podium.kube.wire import Object, Pod
 
 # A bigger job is started (or stopped) in several looks, so that it does not hold up the smaller ones.
 MOST_PODS_AT_ONCE = 500
@@ -149,11 +149,11 @@ def to_create(
 # --- single pods -------------------------------------------------------------------------------------------
 
 
-def controlled_pods(cache: Cache, owner: str) -> Iterator[Pod]:
-    """The pods that the owner of this UID controls."""
-    for _, pod in cache.owned_by(owner, PODS):
+def controlled_pods(cache: Cache, owner: Object) -> Iterator[Pod]:
+    """The pods that an owner controls."""
+    for _, pod in cache.owned_by(owner.uid, PODS, owner.namespace):
         reference = pod.metadata.controller
-        if isinstance(pod, Pod) and reference is not None and reference.uid == owner:
+        if isinstance(pod, Pod) and reference is not None and reference.uid == owner.uid:
             yield pod
 
 

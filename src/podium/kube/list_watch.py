@@ -16,6 +16,7 @@ import msgspec
 
 from podium.errors import ApiError
 from podium.kube.deltas import Undecodable
+from podium.kube.nesting import decode
 from podium.kube.status import error_from_body
 from podium.kube.wire import Object, Pod
 
@@ -79,6 +80,7 @@ _BEGINNING = 64  # characters that are left of one that is cut
 
 _raw_list = msgspec.json.Decoder(_RawList)
 _raw_event = msgspec.json.Decoder(_RawEvent)
+_anything = msgspec.json.Decoder()
 
 
 class Reader(Generic[T]):
@@ -92,9 +94,9 @@ class Reader(Generic[T]):
 
     def page(self, body: bytes) -> Page[T]:
         try:
-            typed = self._list.decode(body)
+            typed = decode(self._list, body)
         except msgspec.ValidationError:
-            raw = _raw_list.decode(body)
+            raw = decode(_raw_list, body)
             return Page(
                 [self._entry(bytes(item)) for item in raw.items or ()],
                 raw.metadata.resource_version,
@@ -110,7 +112,7 @@ class Reader(Generic[T]):
     def event(self, line: bytes) -> Event[T]:
         """One line of a watch; None for a type that did not exist when this was written."""
         try:
-            typed = self._event.decode(line)
+            typed = decode(self._event, line)
         except msgspec.ValidationError:
             pass
         else:
@@ -118,7 +120,7 @@ class Reader(Generic[T]):
                 if self._cuts and len(line) > ROOMY:
                     cut_annotations(typed.object)
                 return Changed(typed.object, typed.type == "DELETED")
-        raw = _raw_event.decode(line)
+        raw = decode(_raw_event, line)
         body = bytes(raw.object)
         if raw.type in ("ADDED", "MODIFIED", "DELETED"):
             return Changed(self._entry(body), raw.type == "DELETED")
@@ -128,7 +130,7 @@ class Reader(Generic[T]):
 
     def one(self, body: bytes) -> T:
         """An object by itself, such as the answer to a write; msgspec.ValidationError if it does not fit."""
-        found = self._object.decode(body)
+        found = decode(self._object, body)
         if self._cuts and len(body) > ROOMY:
             cut_annotations(found)
         return found
@@ -172,7 +174,7 @@ def peek_more(body: bytes) -> str:
 
 def _metadata(raw: bytes) -> dict[str, str]:
     """What can be saved of an object's metadata: an empty text for each field that is missing or no text."""
-    document: Any = msgspec.json.decode(raw)
+    document: Any = decode(_anything, raw)
     metadata = document.get("metadata") if isinstance(document, dict) else None
     found = metadata if isinstance(metadata, dict) else {}
     return {

@@ -9,8 +9,11 @@ import msgspec
 
 from podium.errors import ApiError
 from podium.kube.fields import FieldError
+from podium.kube.nesting import decode
 from podium.kube.numbers import whole_number
 from podium.kube.resources import Resource
+
+_anything = msgspec.json.Decoder()
 
 # The reason a bare HTTP code stands for, when a server answers without a Status of its own.
 REASONS = {
@@ -62,7 +65,7 @@ def error_from_body(code: int, body: bytes, retry_after: str = "") -> ApiError:
 
 def _from_body(code: int, body: bytes) -> ApiError:
     try:
-        document = msgspec.json.decode(body)
+        document = decode(_anything, body)
     except msgspec.DecodeError:
         document = None
     if not isinstance(document, dict) or document.get("kind") != "Status":

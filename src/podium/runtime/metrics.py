@@ -201,11 +201,13 @@ def _work(scheduler: MeasuredScheduler, watch: Stopwatch) -> Iterator[Metric]:
         ("reason",),
         [((reason,), count) for reason, count in counters.failures.items()],
     )
+    # From nothing on: of a series that begins with its first pod nobody could tell that it has grown.
+    foreign = dict.fromkeys(scheduler.profiles, 0) | scheduler.clashes.counts
     yield counter(
         "podium_foreign_binds_total",
         "Pods of podium's scheduler names that another scheduler has bound.",
         ("scheduler",),
-        [((name,), count) for name, count in scheduler.clashes.counts.items()],
+        [((name,), count) for name, count in foreign.items()],
     )
     yield counter(
         "podium_refusals_total",

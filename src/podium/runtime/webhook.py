@@ -33,6 +33,7 @@ from podium.kube.controller import NOTHING, Mapper, Outcome
 from podium.kube.driver import Driver
 from podium.kube.manager import Manager
 from podium.kube.mapping import nobody
+from podium.kube.nesting import decode
 from podium.kube.observed import Observed
 from podium.kube.resources import CUSTOMRESOURCEDEFINITIONS, Resource
 from podium.kube.rights import Right, reading
@@ -44,6 +45,8 @@ from podium.runtime.webhook_server import HttpsServer
 log = logging.getLogger(__name__)
 
 Document = dict[str, Any]
+
+_review = msgspec.json.Decoder(Document)
 
 # Not among the built-in kinds: the embedded server asks its hooks itself, and has no use for them.
 MUTATINGWEBHOOKS = Resource(
@@ -149,7 +152,7 @@ class Webhook:
         if judge is None:
             return None
         try:
-            review = msgspec.json.decode(body, type=Document)
+            review = decode(_review, body)
             return msgspec.json.encode(judge(review, self._hooks, Observed(self._manager.cache)))
         except (msgspec.DecodeError, KeyError, TypeError):
             return None

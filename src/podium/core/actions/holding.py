@@ -7,10 +7,10 @@
     give_slots_back   a gang that had enough, lost some of it and finds nothing else holds nothing without a pod
     time_out      a gang that has held places for as long as it may gives them back, with all that are tied to it
 
-All groups stand in one fixed order (`quorum.order_of`).  A group takes from later ones, never from earlier ones,
-and only if it starts with that, or one of its members beyond the minimum does; who loses a place gives all back.
-So the first group that could start alone always can, and nobody gives up anything for nothing: gangs that hold
-places block nobody for good.
+All groups stand in one fixed order (`quorum.order_of`).  A group takes from later ones and from those that wait
+for it, and only if it starts with that, or one of its members beyond the minimum does; who loses a place gives all
+back.  So the first group that could start alone always can, and nobody gives up anything for nothing: gangs that
+hold places block nobody for good.
 """
 
 from __future__ import annotations
@@ -148,10 +148,11 @@ def take(
 
 
 def _later(session: Session, unit: Sequence[Gang]) -> list[list[Gang]]:
-    """The groups after this one that hold places and have not got enough, first first."""
+    """The groups that hold places, have not got enough, and are after this one or wait for it, first first."""
     if not session.holders:
         return []
-    mine, seen = quorum.order_of(unit), {gang.id for gang in unit}
+    mine, ids = quorum.order_of(unit), {gang.id for gang in unit}
+    seen = set(ids)
     found: list[tuple[quorum.Order, list[Gang]]] = []
     for gang in session.holders.values():
         if gang.id in seen or not gang.counts[State.RESERVED]:
@@ -159,7 +160,8 @@ def _later(session: Session, unit: Sequence[Gang]) -> list[list[Gang]]:
         group = session.group_of(gang)
         seen |= {each.id for each in group}
         order = quorum.order_of(group)
-        if order > mine and _waits(session, group):
+        behind = order > mine or any(id in ids for each in group for id in quorum.partners(each))
+        if behind and _waits(session, group):
             found.append((order, group))
     return [group for _, group in sorted(found, key=lambda each: each[0])]
 

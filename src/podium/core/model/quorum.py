@@ -189,10 +189,20 @@ def incomplete(gang: Gang, awaited: Sequence[str], find: Find) -> Refusal:
 def components(tied: Iterable[Gang], find: Find) -> Iterator[list[Gang]]:
     """The connected components of gangs that name others: who is placed, ordered and given back together.
 
-    Whom a gang waits for is its own list.  A gang that another one names belongs to it, whether it names that one
-    or not; thousands may be tied to each other.
+    Whom a gang waits for is its own list.  A gang of the same namespace that another one names belongs to it,
+    whether it names that one or not; one of another namespace only if it names that one, too.  Anybody may write
+    any name, and must not hold up strangers by it, nor make them give back what they have.  Thousands may be tied
+    to each other.
     """
     names: dict[str, str] = {}  # towards the first gang of a component
+    lists: dict[str, frozenset[str]] = {}  # of those that are named from another namespace
+
+    def belongs(other: Gang, gang: Gang) -> bool:
+        if other.namespace == gang.namespace:
+            return True
+        if other.id not in lists:
+            lists[other.id] = frozenset(other.together)
+        return gang.id in lists[other.id]
 
     def first(id: str) -> str:
         while (above := names.setdefault(id, id)) != id:
@@ -205,7 +215,7 @@ def components(tied: Iterable[Gang], find: Find) -> Iterator[list[Gang]]:
         members[gang.id] = gang
         for id in gang.together:
             other = find(id)
-            if other is not None:
+            if other is not None and belongs(other, gang):
                 members[id] = other
                 names[first(id)] = first(gang.id)
     found: dict[str, list[Gang]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.core.cluster.slots import slot_id
 from podium.dialects.arranger.names import GROUP, TYJOBS, gang_id
 from podium.dialects.arranger.pods import role_of
-from podium.dialects.kubernetes.membership import Marks, Membership
+from podium.dialects.kubernetes.membership import Marks, Membership, slot_owner
 from podium.kube.wire import OwnerReference, Pod
 
 
@@ -29,7 +29,7 @@ def _memberships(pod: Pod) -> tuple[Membership, ...]:
 def _slot(pod: Pod) -> str | None:
     owner = owning_job(pod)
     role, index = role_of(pod)
-    return slot_id(owner.uid, role, index) if owner is not None and role else None
+    return slot_id(slot_owner(pod.namespace, owner.uid), role, index) if owner is not None and role else None
 
 
 MARKS = Marks(_memberships, slot=_slot, concerns=lambda signs: signs.controller == TYJOBS.kind)

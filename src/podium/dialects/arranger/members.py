@@ -51,7 +51,7 @@ class JobPods:
         self.job = job
         self._cache = cache
         self.nodes = nodes_of(job)
-        self.members = Members(_member(pod) for pod in controlled_pods(cache, job.uid))
+        self.members = Members(_member(pod) for pod in controlled_pods(cache, job))
         # Those whose nodes are away may come back with them, until the scheduler looks for other places.
         self.away = [each for each in self.members.all if self._is_away(each)]
         self.lost = [each for each in self.away if self._is_dropped(each)]

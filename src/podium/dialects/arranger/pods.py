@@ -26,6 +26,7 @@ from podium.dialects.arranger.names import (
 )
 from podium.dialects.arranger.types import TYJob, WorkerSet
 from podium.dialects.dialect import Slot
+from podium.dialects.kubernetes.membership import slot_owner
 from podium.kube.conditions import owner_reference
 from podium.kube.numbers import whole_number
 from podium.kube.wire import Labels, Metadata, Pod
@@ -145,6 +146,11 @@ def _labels(job: TYJob, place: Place) -> Labels:
 # --- slots -------------------------------------------------------------------------------------------------
 
 
+def slot_of(job: TYJob, place: Place) -> str:
+    """How the slot of a place is known."""
+    return slot_id(slot_owner(job.namespace, job.uid), place.role, place.index)
+
+
 def slots_of(job: TYJob) -> list[Slot]:
     """The places that a job wants, with their nodes as far as these have been found; none when it has ended."""
     if job.asks_for_nothing or job.deleting:
@@ -153,15 +159,14 @@ def slots_of(job: TYJob) -> list[Slot]:
     spec, volumes = job.spec, tuple(bytes(each) for each in job.spec.volumes or ())
     lead = leader_place(job)
     pod = _template(job.namespace, job.name, job.uid, bytes(spec.leader.template), volumes, lead)
-    slots = [Slot(slot_id(job.uid, lead.role, 0), lead.name, pod, lead.role, nodes.get(lead.key, ""))]
+    slots = [Slot(slot_of(job, lead), lead.name, pod, lead.role, nodes.get(lead.key, ""))]
     templates = {each.name: bytes(each.template) for each in spec.worker_sets}
     first: Place | None = None
     for place in worker_places(job):
         if first is None or first.set != place.set:
             first = place
             pod = _template(job.namespace, job.name, job.uid, templates[place.set], volumes, place)
-        id = slot_id(job.uid, place.role, place.index)
-        slots.append(Slot(id, place.name, pod, place.role, nodes.get(place.key, "")))
+        slots.append(Slot(slot_of(job, place), place.name, pod, place.role, nodes.get(place.key, "")))
     return slots
 
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from podium.core.cluster.slots import slot_id
 from podium.core.model.model import FINISHED, HOLDING, Gang, Task
 from podium.dialects.arranger.checks import errors_of
 from podium.dialects.arranger.names import TYJOBS
-from podium.dialects.arranger.pods import Place, leader_place, nodes_of, worker_places
+from podium.dialects.arranger.pods import Place, leader_place, nodes_of, slot_of, worker_places
 from podium.dialects.arranger.types import (
     SCHEDULED,
     SCHEDULED_CONDITION,
@@ -44,7 +43,7 @@ def verdict_patch(job: TYJob, gang: Gang, verdict: Verdict | None, cycle: str, n
     wrong = bool(errors_of(job))
     places = [] if wrong else _places(job)
     tasks = {task.slot: task for task in gang.tasks.values() if task.slot}
-    placed = [each for each in places if _has_place(tasks.get(slot_id(job.uid, each.role, each.index)))]
+    placed = [each for each in places if _has_place(tasks.get(slot_of(job, each)))]
     state = job.status.schedule_state or UNSCHEDULED if wrong else _state(job, placed, len(places))
     refusal = verdict.refusal if verdict is not None else None
     if state == UNSCHEDULED and refusal is not None and refusal.reason in (GIVEN_UP, NEVER_FITS):
@@ -80,7 +79,7 @@ def places_patch(job: TYJob, gang: Gang, nodes: Mapping[str, str]) -> Patch | No
     places = _places(job)
     found: list[tuple[Place, str]] = []
     for place in places:
-        slot = slot_id(job.uid, place.role, place.index)
+        slot = slot_of(job, place)
         node = nodes.get(slot, "")
         if not node and slot in ended:
             node = known.get(place.key, "")  # what has ended there was there

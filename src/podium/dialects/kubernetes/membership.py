@@ -51,6 +51,11 @@ class Signs(msgspec.Struct, frozen=True):
     grouped: bool  # whether its spec names a group
 
 
+def slot_owner(namespace: str, uid: str) -> str:
+    """Whose slots they are.  With the namespace: pods of another one cannot take them by naming the owner."""
+    return f"{namespace}.{uid}"
+
+
 def _nothing(obj: Object) -> None:
     """What a dialect says of objects that it does not mark."""
 

@@ -67,7 +67,9 @@ class TrainingJobController:
         phase, reason = _verdict(job, parts)
         if phase:
             return _end(job, parts, phase, reason)
-        changes = tuple(parts.make(job.wanted)) if job.wanted > 0 else tuple(parts.stop(trainers=True))
+        # The scheduler wants no more than the job's user does; in the status anybody may have written anything.
+        wanted = min(job.wanted, job.spec.trainer.max_instance)
+        changes = tuple(parts.make(wanted)) if wanted > 0 else tuple(parts.stop(trainers=True))
         return Outcome((*changes, *_status(job, parts, _phase(job, parts), "")))
 
 

@@ -6,8 +6,8 @@ They are made by ReplicaSets and a Job and carry no index: each fills any slot o
 from __future__ import annotations
 
 from podium.core.cluster.slots import any_slot
-from podium.dialects.kubernetes.membership import Marks, Membership, bearing
-from podium.dialects.paddle.names import JOB_NAME, JOB_UID, ROLE, gang_id, slot_owner
+from podium.dialects.kubernetes.membership import Marks, Membership, bearing, slot_owner
+from podium.dialects.paddle.names import JOB_NAME, JOB_UID, ROLE, gang_id
 from podium.kube.wire import Pod
 
 

@@ -38,8 +38,3 @@ def object_name(job: str, role: str) -> str:
 
 def gang_id(namespace: str, name: str) -> str:
     return f"{DIALECT}/{namespace}/{name}"
-
-
-def slot_owner(namespace: str, uid: str) -> str:
-    """Whose slots they are.  With the namespace: pods of another one cannot take them by naming the job."""
-    return f"{namespace}.{uid}"

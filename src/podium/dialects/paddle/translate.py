@@ -15,9 +15,10 @@ from podium.core.cluster.slots import slot_id
 from podium.core.model.facts import GangFacts
 from podium.core.model.model import Phase, Size
 from podium.dialects.dialect import Slot
+from podium.dialects.kubernetes.membership import slot_owner
 from podium.dialects.kubernetes.policies import Priorities
 from podium.dialects.paddle.admission import check_job
-from podium.dialects.paddle.names import SCHEDULER, TRAINER, USER, gang_id, object_name, slot_owner
+from podium.dialects.paddle.names import SCHEDULER, TRAINER, USER, gang_id, object_name
 from podium.dialects.paddle.pods import replicas_of, roles_of, template_of
 from podium.dialects.paddle.types import TrainingJob
 from podium.kube.times import parse_time

@@ -114,7 +114,7 @@ class PodGroupController:
         if whose.startswith(_POD):
             return self._of_one(cache.find(PODS, Pod, (namespace, whose.removeprefix(_POD))), cache)
         uid = whose.removeprefix(_OWNER)
-        pods = self._members(name_after(uid), _controlled(uid, cache))
+        pods = self._members(name_after(uid), _controlled(uid, namespace, cache))
         group = cache.find(PODGROUPS, PodGroup, (namespace, name_after(uid)))
         reference = next((_reference(one, uid, cache) for one in (*pods, group) if one is not None), None)
         if reference is None:
@@ -186,10 +186,10 @@ def _of_owner(obj: Object, cache: Cache) -> Iterable[Key]:
     yield obj.namespace, _OWNER + obj.uid
 
 
-def _controlled(uid: str, cache: Cache) -> Iterator[Pod]:
+def _controlled(uid: str, namespace: str, cache: Cache) -> Iterator[Pod]:
     """The pods that an object controls, itself or through Jobs."""
-    for holder in (uid, *(job.uid for _, job in cache.owned_by(uid, JOBS))):
-        yield from (pod for _, pod in cache.owned_by(holder, PODS) if isinstance(pod, Pod))
+    for holder in (uid, *(job.uid for _, job in cache.owned_by(uid, JOBS, namespace))):
+        yield from (pod for _, pod in cache.owned_by(holder, PODS, namespace) if isinstance(pod, Pod))
 
 
 def _reference(obj: Object, uid: str, cache: Cache) -> OwnerReference | None:

@@ -52,7 +52,7 @@ def claim(
     """
     mine: list[T] = []
     changes: list[Change] = []
-    for _, obj in cache.owned_by(owner.uid, kind):
+    for _, obj in cache.owned_by(owner.uid, kind, owner.namespace):
         reference = obj.metadata.controller
         if reference is None or reference.uid != owner.uid or not isinstance(obj, struct):
             continue

@@ -39,7 +39,7 @@ class SharedWork:
         self._done: dict[Key, _Done] = {}
 
     def reconcile(self, key: Key, cache: Cache, now: float) -> Outcome:
-        pods = [pod for _, pod in cache.owned_by(key[1], PODS) if isinstance(pod, Pod) and pod.namespace == key[0]]
+        pods = [pod for _, pod in cache.owned_by(key[1], PODS, key[0]) if isinstance(pod, Pod)]
         wanted = max((_seconds(pod) for pod in pods), default=0.0)
         if not pods or not wanted:
             self._done.pop(key, None)

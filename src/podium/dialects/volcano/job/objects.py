@@ -84,7 +84,7 @@ def leftover_objects(job: Job, cache: Cache) -> list[Change]:
     return [
         Delete(resource, job.namespace, obj.name, uid=obj.uid)
         for resource in KEPT
-        for _, obj in cache.owned_by(job.uid, resource)
+        for _, obj in cache.owned_by(job.uid, resource, job.namespace)
         if _is_ours(obj.metadata.controller, job) and DIGEST in obj.annotations and not obj.deleting
     ]
 

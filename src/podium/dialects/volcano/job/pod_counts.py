@@ -26,7 +26,7 @@ class PodCounts(Members):
     """The pods of one Job at one moment; a role is a task."""
 
     def __init__(self, job: Job, cache: Cache) -> None:
-        super().__init__(map(_member, controlled_pods(cache, job.uid)), job.status.version)
+        super().__init__(map(_member, controlled_pods(cache, job)), job.status.version)
         self.job = job
 
     def lost(self, task: TaskSpec) -> list[int]:

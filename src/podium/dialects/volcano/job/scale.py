@@ -98,7 +98,7 @@ def _kept(job: Job) -> _Minimums | None:
     """Anybody may write annotations: what cannot be read says nothing."""
     try:
         return msgspec.json.decode(job.annotations.get(SCALED_BELOW, "null"), type=_Minimums | None)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
