@@ -216,7 +216,7 @@ def test_nobody_is_evicted_for_nothing(why: str) -> None:
             task = world.cluster.tasks[f"ns/{name}"]
             world.cluster.assign(task, State.RELEASING, task.row)
         for name in ("p1", "p2"):
-            world.cluster.nominate(world.cluster.tasks[f"ns/{name}"], "node-1")
+            world.cluster.nominations.put(world.cluster.tasks[f"ns/{name}"], "node-1")
     elif why == "attempted":
         pending(world, "p1", "p2")
         world.run(KOORDINATOR)

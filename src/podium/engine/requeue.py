@@ -178,7 +178,7 @@ class Requeue:
         if look is not Look.SOME:
             self._last_full = now
             self._pace = min(SLOWEST_PACE, max(self._least, PACE_PER_GANG * self._gone_through))
-        asked |= cluster.promised & accounts.active.keys()
+        asked |= cluster.nominations.gangs & accounts.active.keys()
         for queue in cluster.queues.values():
             if queue.fifo:
                 asked |= accounts.active_in.get(queue.id, {}).keys()

@@ -379,7 +379,7 @@ class Scheduler:
         served = [id for id in ordered if active[id].profile in self._profiles]
         if backlog is None:
             return served
-        promised, asked = self._cluster.promised, []
+        promised, asked = self._cluster.nominations.gangs, []
         for id in served:
             # Who was promised a place is there in every turn, to defend it.
             if backlog.keeps(active[id]) and id not in promised:

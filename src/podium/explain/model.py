@@ -148,7 +148,7 @@ class Model:
             if task.state is not place.state or task.row != place.row or task.devices != place.devices:
                 moved.append((task, place))
             if task.nominated != place.nominated:
-                cluster.nominate(task, cluster.nodes.name(place.nominated) if place.nominated >= 0 else "")
+                cluster.nominations.put(task, cluster.nodes.name(place.nominated) if place.nominated >= 0 else "")
             task.quota_gate = place.gate
         # First everybody leaves who was not there: then there is room for those who were.
         for task, _ in moved:

@@ -16,6 +16,7 @@ from podium.core.cluster.changed_gangs import GangChanges
 from podium.core.cluster.claims import Claims
 from podium.core.cluster.fragmentation import Shape
 from podium.core.cluster.nodes import NodeFacts, Nodes
+from podium.core.cluster.nominations import Nominations
 from podium.core.cluster.peers import Peers
 from podium.core.cluster.recount import validate
 from podium.core.cluster.slots import Slots, place_of
@@ -65,8 +66,7 @@ class Cluster:
         self.elastic_changes = 0  # how often gangs with a size came, changed or went
         # By profile: when sizes were last planned, and at which of these changes.
         self.planned: dict[str | None, tuple[float, int]] = {}
-        self._nominees: dict[str, dict[str, Task]] = {}  # tasks that wait for a node, by its name
-        self._nominations: dict[str, str] = {}  # the node that a task waits for, which need not be there
+        self.nominations = Nominations(self.nodes)
 
     # --- facts -----------------------------------------------------------------------------------------------
 
@@ -79,8 +79,7 @@ class Cluster:
         self.attachments.put_limits(row, old.volume_limits if old is not None else {}, facts.volume_limits)
         for task in self._homeless.pop(facts.name, {}).values():
             self.assign(task, task.state, row)
-        for task in self._nominees.get(facts.name, {}).values():
-            task.nominated = row
+        self.nominations.move(facts.name, row)
 
     def remove_node(self, name: str) -> None:
         row = self.nodes.rows[name]
@@ -92,8 +91,7 @@ class Cluster:
             self.assign(task, state, -1)
             if state is not State.PIPELINED:
                 self._homeless.setdefault(name, {})[task.id] = task
-        for task in self._nominees.get(name, {}).values():
-            task.nominated = -1  # the next node in this row is another one
+        self.nominations.move(name, -1)
         facts = self.nodes.facts[row]
         if facts is not None:
             self.attachments.put_limits(row, facts.volume_limits, {})
@@ -301,7 +299,7 @@ class Cluster:
         """Puts a task where the facts say it is."""
         for homeless in self._homeless.values():
             homeless.pop(task.id, None)
-        self.nominate(task, facts.nominated)
+        self.nominations.put(task, facts.nominated)
         row = self.nodes.rows.get(facts.node, -1)
         if facts.state is State.RESERVED and row < 0:
             self.assign(task, State.PENDING, -1)
@@ -321,7 +319,7 @@ class Cluster:
         self.quota_gated.pop(id, None)
         for homeless in self._homeless.values():
             homeless.pop(id, None)
-        self.nominate(task, "")
+        self.nominations.put(task, "")
         self.assign(task, State.PENDING, -1)
         self.peers.leave(task)
         task.gang.remove(task)
@@ -338,28 +336,6 @@ class Cluster:
         """Gives back what was reserved for a task."""
         if task.state is State.RESERVED:
             self.assign(task, State.PENDING, -1)
-
-    def nominate(self, task: Task, node: str) -> None:
-        """Notes the node whose room a task waits for, or that it waits for none."""
-        old = self._nominations.pop(task.id, None)
-        if old is not None:
-            del self._nominees[old][task.id]
-            if not self._nominees[old]:
-                del self._nominees[old]
-        if node:
-            self._nominations[task.id] = node
-            self._nominees.setdefault(node, {})[task.id] = task
-        task.nominated = self.nodes.rows.get(node, -1)
-
-    @property
-    def nominees(self) -> list[Task]:
-        """The tasks that wait for a node which others are leaving."""
-        return [self.tasks[id] for id in self._nominations]
-
-    @property
-    def promised(self) -> set[str]:
-        """The gangs with tasks that wait for a node which others are leaving."""
-        return {task.gang.id for tasks in self._nominees.values() for task in tasks.values()}
 
     # --- the one place where room changes hands ----------------------------------------------------------------
 

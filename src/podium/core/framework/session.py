@@ -165,7 +165,7 @@ class Session(Framework):
         for statement in reversed(self.held_back):
             statement.nominate()
         for task in self.promised:
-            self.cluster.nominate(task, self.cluster.nodes.name(task.row))
+            self.cluster.nominations.put(task, self.cluster.nodes.name(task.row))
             self.cluster.assign(task, State.PENDING, -1)
         self._release()
         if self._broken is not None:
@@ -188,7 +188,7 @@ class Session(Framework):
 
     def _release(self) -> None:
         """A promise that was not made again is none any more: what it waited for is not to come."""
-        nominees = self.cluster.nominees
+        nominees = self.cluster.nominations.tasks
         if not nominees:
             return
         own = {gang.id for gang in self.own}
@@ -196,7 +196,7 @@ class Session(Framework):
         kept.update(each.task for each in self.decisions if isinstance(each, Nominate))  # of gangs held to the end
         for task in nominees:
             if task.state is State.PENDING and task.gang.id in own and task.id not in kept:
-                self.cluster.nominate(task, "")
+                self.cluster.nominations.put(task, "")
                 self.decisions.append(Nominate(task.id, ""))
 
     def take_decisions(self) -> list[Decision]:

@@ -206,7 +206,7 @@ class Statement:
         places = [(task, task.row) for step in self._steps for task in step.tasks if step.state in _TAKING]
         self.rollback()
         for task, row in places:
-            self._session.cluster.nominate(task, nodes.name(row))
+            self._session.cluster.nominations.put(task, nodes.name(row))
             self._session.decisions.append(Nominate(task.id, nodes.name(row)))
 
     @property
