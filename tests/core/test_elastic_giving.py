@@ -227,6 +227,18 @@ def test_nobody_else_is_ended_while_one_is_going(jobs: Jobs) -> None:
     assert jobs.plan(mayEnd=True) == {"going": 0, "low": 0, "prod": 0}
 
 
+def test_scores_even_out_beside_a_job_that_has_nothing_to_give_for_that(jobs: Jobs) -> None:
+    """It has got most of all, and none of its trainers is where a GPU is."""
+    jobs.room("c", cpu=8)
+    jobs.room("g", cpu=20, gpu=8)
+    jobs.job("cpus", [90_000] * 8, most=8, at="c")
+    jobs.job("rich", [9000] * 6, most=8, gpu=1, at="g")
+    jobs.job("poor", [1] * 2, most=8, gpu=1, at="g")
+    sizes = jobs.plan()
+    assert (sizes["cpus"], sizes["poor"]) == (0, 0)
+    assert sizes["rich"] < 0
+
+
 # --- who comes first ---------------------------------------------------------------------------------------------
 
 

@@ -253,7 +253,8 @@ class _Shrinking:
     def for_evenness(self) -> Iterator[None]:
         """From units that have got far more than others to those that have got less, as far as it evens out.
 
-        One member at a time.  Both sides are heaps: there may be thousands, and a step moves two of them.
+        One member at a time.  Both sides are heaps: there may be thousands, and a step moves two of them.  Where
+        the first to give has nothing that the taker could use, the next ones are asked.
         """
         scoring, tree = self._fairness.scoring, self._tree
         donors = self._donors(above=0.0)
@@ -280,26 +281,50 @@ class _Shrinking:
         takers = [(then(unit), number) for number, unit in enumerate(lower)]
         heapq.heapify(givers)
         heapq.heapify(takers)
+
+        def evens_out(giver: Unit, taker: Unit) -> bool:
+            """Whether one more would leave them closer than they are."""
+            apart, after = then(giver) - then(taker), then(giver, -1) - then(taker, 1)
+            return apart + after > 0 and tree.score(taker) < tree.score(giver)
+
         while givers and takers:
             yield
-            (_, first), (_, last) = givers[0], takers[0]
-            giver, taker = donors[first], lower[last]
-            apart, after = then(giver) - then(taker), then(giver, -1) - then(taker, 1)
-            if apart + after <= 0 or tree.score(taker) >= tree.score(giver):
-                return  # one more would leave them further apart than they are
-            if sizes[taker] >= taker.most:
+            taker = lower[takers[0][1]]
+            if not evens_out(donors[givers[0][1]], taker):
+                return
+            found = None
+            for entry in _first_ones(givers) if sizes[taker] < taker.most else ():
+                giver = donors[entry[1]]
+                if not evens_out(giver, taker):
+                    break
+                if self._gives(giver, taker):
+                    found = entry
+                    break
+            if found is None:
                 heapq.heappop(takers)
                 continue
-            mark, before = self._later.mark(), giver.planned
-            if make_room(self._later, self._later.growth_wanted(taker), [giver]):
-                sizes[giver], sizes[taker] = giver.planned, sizes[taker] + 1
-            else:
-                self._later.undo(mark)
-                giver.planned = before
-                heapq.heappop(takers)
-                continue
-            heapq.heapreplace(takers, (then(taker), last))
-            if giver.planned <= giver.least:
+            giver = donors[found[1]]
+            sizes[giver], sizes[taker] = giver.planned, sizes[taker] + 1
+            heapq.heapreplace(takers, (then(taker), takers[0][1]))
+            if found is givers[0]:
                 heapq.heappop(givers)
             else:
-                heapq.heapreplace(givers, (-then(giver), first))
+                givers.remove(found)
+                heapq.heapify(givers)
+            if giver.planned > giver.least:
+                heapq.heappush(givers, (-then(giver), found[1]))
+
+    def _gives(self, giver: Unit, taker: Unit) -> bool:
+        """Promises a unit one more member for one, or as many as it takes, of another one."""
+        mark, before = self._later.mark(), giver.planned
+        if make_room(self._later, self._later.growth_wanted(taker), [giver]):
+            return True
+        self._later.undo(mark)
+        giver.planned = before
+        return False
+
+
+def _first_ones(heap: list[tuple[float, int]]) -> Iterator[tuple[float, int]]:
+    """The first of a heap, and then some more."""
+    yield heap[0]
+    yield from heapq.nsmallest(_MOST_TRIES, heap)[1:]
