@@ -287,7 +287,7 @@ class _Shrinking:
             apart, after = then(giver) - then(taker), then(giver, -1) - then(taker, 1)
             return apart + after > 0 and tree.score(taker) < tree.score(giver)
 
-        while givers and takers:
+        while givers and takers and not self._later.spent:
             yield
             taker = lower[takers[0][1]]
             if not evens_out(donors[givers[0][1]], taker):

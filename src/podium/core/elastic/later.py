@@ -86,13 +86,18 @@ class Later:
         """Whether there will be more room than there is."""
         return bool(self._session.cluster.nodes.departures)
 
+    @property
+    def spent(self) -> bool:
+        """Whether as many have been asked to go as a plan may ask."""
+        return self._budget <= 0
+
     def leave(self, unit: Unit) -> Leaving | None:
         """The next member of a unit goes."""
         order = self._orders.get(unit.name)
         if order is None:
             order = self._orders[unit.name] = iter(_leaving_order(unit))
         task = next(order, None)
-        if task is None or self._budget <= 0:
+        if task is None or self.spent:
             return None
         self._budget -= 1
         return self._leave(unit, task)
