@@ -91,7 +91,10 @@ def slots_of(job: TrainingJob) -> list[Slot]:
 
 def _size_of(job: TrainingJob, role: str) -> int:
     """How many pods of a role there are to be.  A least that is raised counts when the job has grown to it."""
-    return job.wanted if role == TRAINER and job.wanted else replicas_of(job, role)
+    if role != TRAINER or not job.wanted:
+        return replicas_of(job, role)
+    # When one of them is done, those that are lost are not made again: no place is kept without a pod.
+    return min(job.wanted, job.status.running) if job.winding_down else job.wanted
 
 
 def place_name(slot: str) -> str:
