@@ -58,7 +58,7 @@ class Jobs(World):
             least, most, len(times) if wanted is None else wanted, ROLE, level, window, user, scaled=scaled,
             served=served if served is not None else sum(times), counted=NOW,
         )  # fmt: skip
-        roles = {ROLE: least, **dict.fromkeys(fixed or {}, 1)}
+        roles = {ROLE: min(least, size.wanted or least), **dict.fromkeys(fixed or {}, 1)}
         self.cluster.put_gang(
             GangFacts(
                 f"ns/{name}", "ns", name, "q", sum(roles.values()), roles, size=size, phase=Phase.INQUEUE,
@@ -66,7 +66,7 @@ class Jobs(World):
             )
         )  # fmt: skip
         amounts = {"cpu": int(cpu * 1000), "memory": int(memory * GIB), **({GPU: gpu} if gpu else {})}
-        slots = [self._slot(name, ROLE, index, amounts) for index in range(max(least, len(times), size.wanted))]
+        slots = [self._slot(name, ROLE, index, amounts) for index in range(max(len(times), size.wanted or least))]
         for role, cores in (fixed or {}).items():
             slots.append(self._slot(name, role, 0, {"cpu": int(cores * 1000)}))
         self.cluster.slots.put_all(slots)

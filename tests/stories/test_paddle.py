@@ -96,3 +96,29 @@ def test_a_job_with_gpus_and_no_cpu_is_refused_or_fails(server: Server) -> None:
     else:
         assert field in in_phase(server, "gpus", "failed")["reason"]
         server.http("DELETE", path("gpus"))
+
+
+@pytest.mark.timeout(300)
+def test_all_trainers_of_a_failed_job_are_stopped(server: Server) -> None:
+    """Also when one has succeeded.  The server's own Job controller then leaves running pods alone, and gives no
+    other answer to a parallelism of none."""
+    document = yaml.safe_load((EXAMPLES / "01-elastic.yaml").read_text())
+    document["metadata"] = {"name": "mixed", "annotations": {"podium.dev/run-seconds": "1000"}}
+    document["spec"] |= {"fault_tolerant": False, "pserver": {"min-instance": 0, "max-instance": 0}}
+    document["spec"]["trainer"] |= {"min-instance": 3, "max-instance": 3}
+    server.create(path(), document)
+    eventually(lambda: status(server, "mixed").get("running") == 3 or None, "three trainers run", PATIENCE)
+
+    def trainers() -> list[str]:
+        pods = server.get("/api/v1/namespaces/default/pods", labelSelector="paddle-job=mixed")["items"]
+        return [each["metadata"]["name"] for each in pods if each["status"]["phase"] == "Running"]
+
+    def end(pod: str, phase: str) -> None:
+        server.merge(f"/api/v1/namespaces/default/pods/{pod}/status", {"status": {"phase": phase}})
+
+    one, two, _ = trainers()
+    end(one, "Succeeded")
+    eventually(lambda: status(server, "mixed").get("succeeded") == 1 or None, "one has succeeded", PATIENCE)
+    end(two, "Failed")
+    in_phase(server, "mixed", "failed")
+    assert eventually(lambda: not trainers() or None, "the third is stopped", PATIENCE)

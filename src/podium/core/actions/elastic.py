@@ -56,7 +56,11 @@ ARGUMENTS = (
     Argument(
         "halfLife", "", "The time after which what a unit has got counts half; by default it counts for ever."
     ),
-    Argument("maxLoadDesired", 1.0, "The part of the cluster that may be in use before units stop growing."),
+    Argument(
+        "maxLoadDesired",
+        1.0,
+        "The part of the cluster that may be in use: units grow up to it, and shrink above it.",
+    ),
     Argument("evennessThreshold", 0.2, "How far above the mean a score is before its unit gives way."),
     Argument("patience", "10m", "How long a unit waits before its room is held for it."),
     Argument("minCpuPerGpu", 1.0, "The cores that a member must ask for beside each GPU."),

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Generator, Iterator, Sequence
-from functools import partial
+from itertools import product
 
 import msgspec
 
 from podium.core.elastic.cfs import GpuPriorityCFS
+from podium.core.elastic.later import Want
 from podium.core.elastic.making_room import make_room, make_room_for_all
 from podium.core.elastic.others import Others
 from podium.core.elastic.room import SessionRoom
@@ -65,10 +66,12 @@ class FairPolicy:
         for unit in order:
             if unit.planned > unit.most:
                 unit.planned = unit.most  # its own most has been lowered: that cannot wait
-        yield from room.begin_leaving(order)
+        yield from room.later.begin(order)
         unmet = others.place(room)
         yield
-        patient = self._patient(order, room, now)
+        if whole:
+            yield from room.extend_to_least(order)
+        patient = yield from self._patient(order, room, now)
         waiting = [unit for unit in order if unit.waiting]
         if patient is not None:
             waiting.remove(patient)
@@ -77,23 +80,27 @@ class FairPolicy:
         if not whole:
             return
         yield from grow(order, room, now)
-        if patient is None and any(unit.planned != unit.expected for unit in order):
-            return
+        changed = any(unit.planned != unit.expected for unit in order)
         shrinking = _Shrinking(self._fairness, self.tree, order, room, now)
-        if unmet:
-            yield from shrinking.for_others(unmet)
-        elif stuck:
+        yield from shrinking.for_others(unmet)
+        shrinking.for_load()
+        yield from shrinking.for_least()
+        if stuck and (patient is not None or not changed):
             yield from shrinking.for_waiting(stuck, patient)
         elif not any(unit.planned != unit.expected for unit in order):
             yield from shrinking.for_evenness()
 
-    def _patient(self, order: Sequence[Unit], room: SessionRoom, now: float) -> Unit | None:
+    def _patient(self, order: Sequence[Unit], room: SessionRoom, now: float) -> Generator[None, None, Unit | None]:
         """The unit that has waited longest, and too long, and could have room at all."""
         late = [unit for unit in order if unit.waiting and now - unit.since >= self._fairness.patience]
         found = None
-        for unit in sorted(late, key=lambda each: (each.since, each.tie))[:_MOST_TRIES]:
-            if found is None and room.could_ever_fit(list(unit.obj.tasks.values())):
+        late.sort(key=lambda each: (each.since, each.tie))
+        # Who has to wait for its own user's other jobs does not keep the turn from those whom others can help.
+        for alone, unit in product((False, True), late):
+            if room.could_ever_start(unit, alone=alone):
                 found = unit
+                break
+            yield
         for unit in order:
             if unit.waiting and unit is not found:
                 room.release(unit)
@@ -111,7 +118,7 @@ class FairPolicy:
                 continue
             if unit is patient:
                 room.hold(unit)
-            promised = room.leaving and len(stuck) < _MOST_TRIES and room.start_later(unit)
+            promised = room.later.leaving and len(stuck) < _MOST_TRIES and room.later.start(unit)
             if not promised:
                 stuck.append(unit)
         return stuck
@@ -130,8 +137,8 @@ def grow(order: Sequence[Unit], room: SessionRoom, now: float) -> Iterator[None]
             for unit in order
             if not unit.waiting
             and unit.planned < unit.most
-            and (unit.planned < unit.least or unit.planned >= unit.expected)
-            and (not unit.frozen(now) or unit.planned < unit.least)
+            and unit.planned >= unit.expected
+            and not unit.frozen(now)
             and unit not in full
         ]
 
@@ -159,7 +166,7 @@ class _Shrinking:
         self._fairness = fairness
         self._tree = tree
         self._order = order
-        self._room = room
+        self._room, self._later = room, room.later
         self._now = now
         mean = sum(map(tree.score, order)) / max(1, len(order))
         self._far = mean * (1 + fairness.threshold)
@@ -185,26 +192,38 @@ class _Shrinking:
                 donors = [
                     unit for unit in donors if task.priority > unit.obj.priority or not unit.frozen(self._now)
                 ]
-            place = partial(self._room.place_later, task)
-            failed += not (yield from make_room_for_all(self._room, [place], donors))
+            failed += not (yield from make_room_for_all(self._later, [self._later.place_wanted(task)], donors))
             if failed >= _MOST_TRIES:
                 return
+
+    def for_load(self) -> None:
+        """More than is wanted is in use, or will be: as far as that can be helped."""
+        want = self._later.less_load_wanted
+        if not want.place():
+            make_room(self._later, want, self._donors(above=None))
+
+    def for_least(self) -> Iterator[None]:
+        """Units whose own least has been raised, and which found no room for it."""
+        for unit in [each for each in self._order if 0 < each.planned < each.least]:
+            wants = self._later.least_wanted(unit)
+            yield from make_room_for_all(self._later, wants, self._donors(above=None))
 
     def for_waiting(self, stuck: Sequence[Unit], patient: Unit | None) -> Iterator[None]:
         failed = 0
         for unit in stuck:
             above = None if unit is patient else self._tree.score(unit)
             donors = self._donors(above=above)
-            places = [partial(self._room.place_later, task) for task in self._room.slots_of(unit)]
-            fits = self._room.could_ever_fit(list(unit.obj.tasks.values()))
-            if fits and (yield from make_room_for_all(self._room, places, donors)):
+            yield
+            if not self._room.could_ever_fit(list(unit.obj.tasks.values())):
                 continue
-            if not fits or not self._end_others(unit, places):
-                failed += 1
+            wants = self._later.start_wanted(unit)
+            if self._room.could_ever_start(unit) and (yield from make_room_for_all(self._later, wants, donors)):
+                continue
+            failed += not self._end_others(unit, wants)
             if failed >= _MOST_TRIES:
                 return
 
-    def _end_others(self, unit: Unit, places: Sequence[Callable[[], bool]]) -> bool:
+    def _end_others(self, unit: Unit, wants: Sequence[Want]) -> bool:
         """Sends units back to wait for the sake of one that may do that; the rightmost first."""
         may_end = self._fairness.may_end
         if may_end is None:
@@ -212,20 +231,21 @@ class _Shrinking:
         ended = [each for each in reversed(self._order) if not each.waiting and may_end(unit, each)]
         if not ended:
             return False
-        mark, before = self._room.mark(), [(each, each.planned) for each in self._order]
+        mark, before = self._later.mark(), [(each, each.planned) for each in self._order]
         donors = self._donors(above=None)
 
-        def place(one: Callable[[], bool]) -> bool:
-            while not make_room(self._room, one, donors):
-                if not ended:
+        def place(want: Want) -> bool:
+            while not make_room(self._later, want, donors):
+                other = next((each for each in ended if each.planned and want.helps(each)), None)
+                if other is None:
                     return False
-                self._room.end(ended[0])
-                ended.pop(0).planned = 0
+                self._later.end(other)
+                other.planned = 0
             return True
 
-        if all(place(one) for one in places):
+        if all(map(place, wants)):
             return True
-        self._room.undo(mark)
+        self._later.undo(mark)
         for each, planned in before:
             each.planned = planned
         return False
@@ -233,7 +253,8 @@ class _Shrinking:
     def for_evenness(self) -> Iterator[None]:
         """From units that have got far more than others to those that have got less, as far as it evens out.
 
-        One member at a time.  Both sides are heaps: there may be thousands, and a step moves two of them.
+        One member at a time.  Both sides are heaps: there may be thousands, and a step moves two of them.  Where
+        the first to give has nothing that the taker could use, the next ones are asked.
         """
         scoring, tree = self._fairness.scoring, self._tree
         donors = self._donors(above=0.0)
@@ -260,26 +281,50 @@ class _Shrinking:
         takers = [(then(unit), number) for number, unit in enumerate(lower)]
         heapq.heapify(givers)
         heapq.heapify(takers)
-        while givers and takers:
-            yield
-            (_, first), (_, last) = givers[0], takers[0]
-            giver, taker = donors[first], lower[last]
+
+        def evens_out(giver: Unit, taker: Unit) -> bool:
+            """Whether one more would leave them closer than they are."""
             apart, after = then(giver) - then(taker), then(giver, -1) - then(taker, 1)
-            if apart + after <= 0 or tree.score(taker) >= tree.score(giver):
-                return  # one more would leave them further apart than they are
-            if sizes[taker] >= taker.most:
+            return apart + after > 0 and tree.score(taker) < tree.score(giver)
+
+        while givers and takers and not self._later.spent:
+            yield
+            taker = lower[takers[0][1]]
+            if not evens_out(donors[givers[0][1]], taker):
+                return
+            found = None
+            for entry in _first_ones(givers) if sizes[taker] < taker.most else ():
+                giver = donors[entry[1]]
+                if not evens_out(giver, taker):
+                    break
+                if self._gives(giver, taker):
+                    found = entry
+                    break
+            if found is None:
                 heapq.heappop(takers)
                 continue
-            mark, before = self._room.mark(), giver.planned
-            if make_room(self._room, partial(self._room.extend_later, taker), [giver]):
-                sizes[giver], sizes[taker] = giver.planned, sizes[taker] + 1
-            else:
-                self._room.undo(mark)
-                giver.planned = before
-                heapq.heappop(takers)
-                continue
-            heapq.heapreplace(takers, (then(taker), last))
-            if giver.planned <= giver.least:
+            giver = donors[found[1]]
+            sizes[giver], sizes[taker] = giver.planned, sizes[taker] + 1
+            heapq.heapreplace(takers, (then(taker), takers[0][1]))
+            if found is givers[0]:
                 heapq.heappop(givers)
             else:
-                heapq.heapreplace(givers, (-then(giver), first))
+                givers.remove(found)
+                heapq.heapify(givers)
+            if giver.planned > giver.least:
+                heapq.heappush(givers, (-then(giver), found[1]))
+
+    def _gives(self, giver: Unit, taker: Unit) -> bool:
+        """Promises a unit one more member for one, or as many as it takes, of another one."""
+        mark, before = self._later.mark(), giver.planned
+        if make_room(self._later, self._later.growth_wanted(taker), [giver]):
+            return True
+        self._later.undo(mark)
+        giver.planned = before
+        return False
+
+
+def _first_ones(heap: list[tuple[float, int]]) -> Iterator[tuple[float, int]]:
+    """The first of a heap, and then some more."""
+    yield heap[0]
+    yield from heapq.nsmallest(_MOST_TRIES, heap)[1:]

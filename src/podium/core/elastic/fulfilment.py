@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 
 import msgspec
 
+from podium.core.elastic.later import Want
 from podium.core.elastic.making_room import make_room_for_all
 from podium.core.elastic.others import Others
 from podium.core.elastic.room import SessionRoom
 from podium.core.elastic.unit import Request, Unit
-from podium.core.model.model import Task
 
 _MOST_TRIES = 10  # units, and pods of others, that wait and cannot be helped, in a plan
 
@@ -106,14 +105,16 @@ class FulfilmentPolicy:
         self, units: Sequence[Unit], room: SessionRoom, others: Others, now: float, *, whole: bool
     ) -> Iterator[None]:
         live = sorted_units(units, lambda unit: not unit.completed)
-        yield from room.begin_leaving(live)
+        yield from room.later.begin(live)
         unmet = others.place(room)
+        if whole:
+            yield from room.extend_to_least(live)
         stuck: list[Unit] = []
         for unit in sorted((each for each in live if each.waiting), key=lambda each: (each.since, each.name)):
             yield
             if room.start(unit):
                 unit.planned = unit.least
-            elif not (room.leaving and room.start_later(unit)):
+            elif not (room.later.leaving and room.later.start(unit)):
                 stuck.append(unit)
         if not whole:
             return
@@ -127,10 +128,11 @@ class FulfilmentPolicy:
             and (waits or unit.running == unit.expected or not unit.expected)
         ]
         for unit in live:
-            tasks = list(unit.obj.tasks.values()) if unit.waiting else []
-            if tasks and room.could_ever_fit(tasks):  # for what can never be, nobody shrinks
-                for task in tasks:
+            # For what can never be, nobody shrinks; nor does the load keep it out.
+            if unit.waiting and room.could_ever_start(unit) and not room.kept_back(unit):
+                for task in unit.obj.tasks.values():
                     self._record.add(room.request_of(task), 1)
+            self._record.add(unit.request, max(0, unit.planned - unit.expected))
         for task in others.asking:
             self._record.add(room.request_of(task), 1)
         yield from self._passes(may_change, room)
@@ -138,18 +140,19 @@ class FulfilmentPolicy:
         for unit in may_change:
             yield
             for _ in range(unit.expected - unit.planned):
-                room.leave(unit)
-        yield from self._give_way([[task] for task in unmet], may_change, room)
-        fitting = (each for each in stuck if room.could_ever_fit(list(each.obj.tasks.values())))
-        yield from self._give_way((room.slots_of(unit) for unit in fitting), may_change, room)
+                room.later.leave(unit)
+        yield from self._give_way([[room.later.place_wanted(task)] for task in unmet], may_change, room)
+        short = [unit for unit in live if 0 < unit.planned < unit.least]
+        yield from self._give_way(map(room.later.least_wanted, short), may_change, room)
+        helpable = (unit for unit in stuck if room.could_ever_start(unit))
+        yield from self._give_way(map(room.later.start_wanted, helpable), may_change, room)
 
-    def _give_way(self, wanted: Iterable[list[Task]], units: Sequence[Unit], room: SessionRoom) -> Iterator[None]:
+    def _give_way(self, wanted: Iterable[list[Want]], units: Sequence[Unit], room: SessionRoom) -> Iterator[None]:
         """For each of what finds no place: those that have not grown, the most fulfilled first."""
         failed = 0
-        for tasks in wanted:
+        for wants in wanted:
             donors = [each for each in reversed(units) if each.planned <= each.expected]
-            places = [partial(room.place_later, task) for task in tasks]
-            failed += not (yield from make_room_for_all(room, places, donors))
+            failed += not (yield from make_room_for_all(room.later, wants, donors))
             if failed >= _MOST_TRIES:
                 return
 

@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
-from podium.core.elastic.room import SessionRoom
+from podium.core.elastic.later import Later, Leaving, Want
 from podium.core.elastic.unit import Unit
 
-Place = Callable[[], bool]  # tries to find a place
 
+def make_room(later: Later, want: Want, donors: Sequence[Unit]) -> bool:
+    """Takes one after the other from the first of the donors that can help, never below its least size.
 
-def make_room(room: SessionRoom, place: Place, donors: list[Unit]) -> bool:
-    """Takes one after the other from the first of the donors, never below its least size, until there is room."""
-    while not place():
-        while donors and donors[0].planned <= donors[0].least:
-            donors.pop(0)
-        if not donors or not room.leave(donors[0]):
+    Which members leave a unit is not for a plan to say, so some may go from where that helps nobody.  When there
+    is room, those that need not go stay, beginning with the donor that was last to give.
+    """
+    gone: list[Leaving] = []
+    going = _going(later, want, donors)
+    while not want.place():
+        leaving = next(going, None)
+        if leaving is None:
             return False
-        donors[0].planned -= 1
+        gone.append(leaving)
+    needed: set[str] = set()
+    for each in reversed(gone):
+        if each.unit.name not in needed and later.stay(each):
+            each.unit.planned += 1
+        else:
+            needed.add(each.unit.name)
     return True
 
 
-def make_room_for_all(
-    room: SessionRoom, places: Sequence[Place], donors: list[Unit]
-) -> Generator[None, None, bool]:
+def _going(later: Later, want: Want, donors: Sequence[Unit]) -> Iterator[Leaving]:
+    for donor in donors:
+        helps = donor.planned > donor.least and want.helps(donor)
+        while helps and donor.planned > donor.least and (leaving := later.leave(donor)) is not None:
+            donor.planned -= 1
+            yield leaving
+
+
+def make_room_for_all(later: Later, wants: Sequence[Want], donors: Sequence[Unit]) -> Generator[None, None, bool]:
     """Room for all of something, or nobody shrinks for it.  It pauses after each place: there may be thousands."""
-    mark, before = room.mark(), [(unit, unit.planned) for unit in donors]
-    for place in places:
-        if not make_room(room, place, donors):
+    mark, before = later.mark(), [(unit, unit.planned) for unit in donors]
+    for want in wants:
+        if not make_room(later, want, donors):
             break
         yield
     else:
         return True
-    room.undo(mark)
+    later.undo(mark)
     for unit, planned in before:
         unit.planned = planned
     return False

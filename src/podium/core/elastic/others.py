@@ -28,7 +28,7 @@ class Others:
         for tasks in self._kinds():
             some = tasks[:left]
             left -= len(some)
-            unplaced = room.place_others(some)
+            unplaced = room.later.keep_free(some)
             self.asking += some[: len(some) - len(unplaced)]
             missing += unplaced
             if left <= 0:
@@ -36,6 +36,7 @@ class Others:
         missing.sort(key=lambda task: (-task.priority, task.created, task.name))
         unmet = [task for task in missing if room.could_ever_fit([task])]
         self.asking += unmet
+        room.later.expect(self.asking)
         return unmet
 
     def _kinds(self) -> Iterator[list[Task]]:

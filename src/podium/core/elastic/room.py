@@ -1,12 +1,10 @@
 """The room that units plan with: the session's own, so that what is planned fits on a node.
 
 What units get now is kept: it is placed by a statement that the plan commits.  What they would get once others
-have left is tried in a second one, and taken back when the plan has been made.
+have left is tried in `later`, and taken back when the plan has been made.
 
     start, extend ...        now: kept
     hold                     the places that a unit found which has waited for long
-    leave                    one member of a unit goes: the one that its controller would take
-    start_later, extend_later, place_later     what then has room
 
 What is asked for in large numbers is asked for in batches of equal members.
 """
@@ -20,19 +18,16 @@ from itertools import groupby
 import numpy as np
 
 from podium.core.elastic.growth import Growth, Members
+from podium.core.elastic.later import Later, slots_of
 from podium.core.elastic.limits import Limits
 from podium.core.elastic.unit import Request, Unit, request_of
 from podium.core.framework.diagnosis import diagnose, gang_refusal, queue_refusal
 from podium.core.framework.reserved import still_fits
 from podium.core.framework.session import Session
-from podium.core.model.model import HOLDING, Gang, State, Task
+from podium.core.model.model import Gang, State, Task
 from podium.reasons import MEMBERS_HELD, Refusal, refuse
 
-# Of a plan; the next one goes on.  What nobody can be helped with costs no more than this.
-_MOST_LEAVING = 2000
 _PORTION = 20  # units that are looked at before others get their turn
-
-_PRESENT = HOLDING | {State.PENDING}  # a member in one of these is there, or is to come
 
 
 class SessionRoom:
@@ -44,13 +39,11 @@ class SessionRoom:
         self._gpu = gpu
         self._limits = limits
         self.kept = session.statement()
-        self._trial = session.statement()
+        self.later = Later(session, limits)
         self.refusals: dict[str, Refusal] = {}  # why units that wait do
         self._failed: dict[object, Refusal] = {}  # what units of a shape were refused for
         self._growth = Growth(session)
         self._kinds: dict[str, object] = {}
-        self._orders: dict[str, Iterator[Task]] = {}
-        self._budget = _MOST_LEAVING
         self._ever: dict[object, bool] = {}  # whether tasks of some kinds would fit if they were alone
 
     # --- now -----------------------------------------------------------------------------------------------------
@@ -79,12 +72,11 @@ class SessionRoom:
         if refusal is not None:
             return refusal
         mark = self.kept.checkpoint()
-        for task in held:
-            if not still_fits(self._session, task):
-                self.kept.release(task, "its place does not fit any longer")
-                pending.append(task)
-        found = len(held)
-        for tasks in self._equal(pending):
+        lost = [task for task in held if not still_fits(self._session, task)]
+        for task in lost:
+            self.kept.release(task, "its place does not fit any longer")
+        found = len(held) - len(lost)
+        for tasks in self._equal([*pending, *lost]):
             placed, refusal = self._place(tasks)
             found += placed
             if refusal is not None:
@@ -96,18 +88,20 @@ class SessionRoom:
         return None
 
     def hold(self, unit: Unit) -> None:
-        """A unit that has waited for long keeps what it finds."""
-        gang: Gang = unit.obj
-        pending = [task for task in gang.tasks.values() if task.state is State.PENDING and not task.gated]
-        for tasks in self._equal(pending):
-            self._place(tasks)
+        """A unit that has waited for long keeps what it finds, as far as its limits let it."""
+        for tasks in self._equal(slots_of(unit)):
+            allowed = [task for task in tasks if self._limits.refusal(unit, [task]) is None]
+            placed, _ = self._place(allowed) if allowed else (0, None)
+            self._limits.give_back(unit, allowed[placed:])
 
     def release(self, unit: Unit) -> None:
         """A unit that waits holds nothing, or nothing any longer."""
         gang: Gang = unit.obj
         if gang.counts[State.RESERVED]:
-            for task in [each for each in gang.tasks.values() if each.state is State.RESERVED]:
+            held = [each for each in gang.tasks.values() if each.state is State.RESERVED]
+            for task in held:
                 self.kept.release(task, "another job has waited for longer")
+            self._limits.give_back(unit, held)
 
     def _equal(self, tasks: Sequence[Task]) -> Iterator[list[Task]]:
         """Tasks that are alike, those that ask for most of what is rare first."""
@@ -143,6 +137,13 @@ class SessionRoom:
             for first in range(0, len(wanted), _PORTION):
                 yield
                 self.kept.extend_all(wanted[first : first + _PORTION])
+
+    def extend_to_least(self, units: Sequence[Unit]) -> Iterator[None]:
+        """Units whose own least has been raised: that waits for nothing but room."""
+        for unit in [each for each in units if 0 < each.planned < each.least]:
+            yield
+            while unit.planned < unit.least and self.extend(unit):
+                pass
 
     def extend(self, unit: Unit, count: int = 1) -> bool:
         return self.extend_all([unit], count)
@@ -234,95 +235,25 @@ class SessionRoom:
             placed += len(rows)
         return placed
 
-    # --- later ---------------------------------------------------------------------------------------------------
-
-    def begin_leaving(self, units: Sequence[Unit]) -> Iterator[None]:
-        """What units have beyond what they are asked to have is about to go."""
-        for number, unit in enumerate(units):
-            if number % _PORTION == 0:
-                yield
-            if unit.planned and not unit.waiting:
-                surplus = _present(unit) - unit.planned
-                for _ in range(max(0, surplus)):
-                    if not self.leave(unit):
-                        break
-
-    @property
-    def leaving(self) -> bool:
-        """Whether there will be more room than there is."""
-        return bool(self._session.cluster.nodes.departures)
-
-    def leave(self, unit: Unit) -> bool:
-        """The next member of a unit goes."""
-        order = self._orders.get(unit.name)
-        if order is None:
-            order = self._orders[unit.name] = iter(_leaving_order(unit))
-        task = next(order, None)
-        if task is None or self._budget <= 0:
-            return False
-        self._budget -= 1
-        if task.state in HOLDING:
-            self._trial.evict(task, "")
-        return True
-
-    def end(self, unit: Unit) -> None:
-        """All of a unit goes."""
-        for task in list(unit.obj.tasks.values()):
-            if task.state in HOLDING:
-                self._trial.evict(task, "")
-
-    def mark(self) -> int:
-        return self._trial.checkpoint()
-
-    def undo(self, mark: int) -> None:
-        self._trial.rollback(mark)
-        self._orders.clear()  # those that were to leave may be asked again
-
-    def place_later(self, task: Task) -> bool:
-        """Promises a task that waits a place that others leave."""
-        candidates = self._session.candidates(task)
-        row = candidates.choose_later(task)
-        if row is None:
-            return False
-        self._trial.pipeline(task, row)
-        return True
-
-    def extend_later(self, unit: Unit) -> bool:
-        assert unit.like is not None
-        mark = self._trial.checkpoint()
-        (task,) = self._trial.extend(unit.like, 1)
-        if self.place_later(task):
-            return True
-        self._trial.rollback(mark)
-        return False
+    # --- what could be ------------------------------------------------------------------------------------------
 
     def request_of(self, task: Task) -> Request:
         return request_of(task, self._gpu)
 
-    def slots_of(self, unit: Unit) -> list[Task]:
-        """What a unit that waits has to find places for."""
-        gang: Gang = unit.obj
-        return [task for task in gang.tasks.values() if task.state is State.PENDING and not task.gated]
+    def kept_back(self, unit: Unit) -> bool:
+        """Whether quotas, or its queue, keep out a unit that waits, whatever room there is."""
+        session, tasks = self._session, slots_of(unit)
+        queue = session.queues[unit.obj.queue]
+        return self._limits.kept_back(unit, tasks) or any(
+            session.headroom(queue, same) < len(same) for same in self._equal(tasks)
+        )
 
-    def start_later(self, unit: Unit) -> bool:
-        """Whether a unit that waits has room once those that are leaving have left; it is then promised."""
-        mark = self._trial.checkpoint()
-        if all(self.place_later(task) for task in self.slots_of(unit)):
-            return True
-        self._trial.rollback(mark)
-        return False
-
-    def place_others(self, tasks: Sequence[Task]) -> list[Task]:
-        """Keeps room free for equal tasks of others, as far as there is any: those that find none."""
-        done = 0
-        while done < len(tasks):
-            rows = self._session.candidates(tasks[done]).choose(tasks[done:])
-            if not rows:
-                break
-            for task, row in zip(tasks[done:], rows, strict=False):
-                self._trial.place([task], [row])
-            done += len(rows)
-        return list(tasks[done:])
+    def could_ever_start(self, unit: Unit, *, alone: bool = False) -> bool:
+        """Whether a unit that waits could have room on empty nodes, and what its limits leave when all other units
+        have their least, or when it is alone."""
+        tasks = list(unit.obj.tasks.values())
+        wanted = tasks if alone else slots_of(unit)
+        return self.could_ever_fit(tasks) and self._limits.could_ever(unit, wanted, alone=alone)
 
     def could_ever_fit(self, tasks: Sequence[Task]) -> bool:
         """Whether some tasks would fit if nobody else were there."""
@@ -353,32 +284,5 @@ class SessionRoom:
 
     def close(self) -> None:
         """What was only tried is taken back; what was given is kept."""
-        self._trial.rollback()
+        self.later.close()
         self.kept.commit()
-
-
-def _members(unit: Unit) -> list[Task]:
-    gang: Gang = unit.obj
-    role = gang.size.role if gang.size is not None else ""
-    return [task for task in gang.tasks.values() if task.role == role and task.state in _PRESENT]
-
-
-def _present(unit: Unit) -> int:
-    gang: Gang = unit.obj
-    return gang.count_role(gang.size.role if gang.size is not None else "", _PRESENT)
-
-
-def _leaving_order(unit: Unit) -> list[Task]:
-    """Its members in the order in which a Job's controller takes them away: who has no pod, who does not run, and
-    then the youngest."""
-    return sorted(
-        _members(unit),
-        key=lambda task: (
-            task.has_pod,
-            task.state is not State.PENDING,
-            task.state is State.RUNNING,
-            -task.started,
-            -task.created,
-            task.name,
-        ),
-    )

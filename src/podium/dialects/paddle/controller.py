@@ -3,7 +3,7 @@
     wanted is 0     it waits: nothing is there, or what was there goes
     wanted is n     master, etcd and pservers; when these objects are there, the trainer Job with n trainers
     another n       the Job's parallelism follows
-    the end         pservers and master are stopped; the trainer Job of a failed job as well
+    the end         pservers and master are stopped; the trainer Job of a failed job is suspended
 
 A job that tolerates faults has failed when all its trainers have, and has succeeded when one has and none is at
 work any more.  Another one has failed with its first trainer, and has succeeded when all have.
@@ -63,13 +63,13 @@ class TrainingJobController:
         if parts.foreign is not None:
             return _end(job, parts, FAILED, parts.foreign)
         if job.ended:
-            return Outcome(tuple(parts.stop(trainers=job.status.phase == FAILED)))
+            return Outcome(tuple(parts.end(failed=job.status.phase == FAILED)))
         phase, reason = _verdict(job, parts)
         if phase:
             return _end(job, parts, phase, reason)
         # The scheduler wants no more than the job's user does; in the status anybody may have written anything.
         wanted = min(job.wanted, job.spec.trainer.max_instance)
-        changes = tuple(parts.make(wanted)) if wanted > 0 else tuple(parts.stop(trainers=True))
+        changes = tuple(parts.make(wanted)) if wanted > 0 else tuple(parts.stop())
         return Outcome((*changes, *_status(job, parts, _phase(job, parts), "")))
 
 
@@ -118,11 +118,21 @@ class _Parts:
             elif not found.deleting and _size_of(found) != size:
                 yield _resized(resource, found, size)
 
-    def stop(self, *, trainers: bool) -> Iterator[Change]:
-        """Pservers, master and etcd, and if wanted the trainers: none of them is needed any more."""
+    def stop(self, *, trainers: bool = True) -> Iterator[Change]:
+        """None of them is needed: the job waits.  Without `trainers` these go on."""
         for role, found in self._found.items():
             if (role != TRAINER or trainers) and not found.deleting and _size_of(found):
                 yield _resized(_KINDS[role][0], found, 0)
+
+    def end(self, *, failed: bool) -> Iterator[Change]:
+        """Pservers, master and etcd are not needed any more; nor are the trainers of a job that has failed.
+
+        These go with the Job being suspended: another parallelism says nothing to it once a pod has succeeded.
+        """
+        yield from self.stop(trainers=False)
+        job = self.trainers
+        if failed and job is not None and not job.deleting and not job.spec.suspend:
+            yield Patch(JOBS, job.namespace, job.name, {"spec": {"suspend": True}}, uid=job.uid)
 
 
 def _size_of(obj: Object) -> int:
@@ -163,6 +173,8 @@ def _phase(job: TrainingJob, parts: _Parts) -> str:
     if wanted <= 0:
         return ""
     running = (trainers.status.ready or 0) if trainers is not None else 0
+    if trainers is not None and trainers.status.succeeded:
+        return RUNNING  # the others end, too
     if trainers is None or running < job.spec.trainer.min_instance:
         return RUNNING if job.status.phase in (RUNNING, SCALING) else CREATING
     return RUNNING if running == wanted else SCALING
@@ -170,7 +182,7 @@ def _phase(job: TrainingJob, parts: _Parts) -> str:
 
 def _end(job: TrainingJob, parts: _Parts, phase: str, reason: str) -> Outcome:
     """The job is over: that is written first, so that it is over whatever becomes of its parts."""
-    changes = (*_status(job, parts, phase, reason), *parts.stop(trainers=phase == FAILED))
+    changes = (*_status(job, parts, phase, reason), *parts.end(failed=phase == FAILED))
     if job.ended:
         return Outcome(changes)
     if phase == SUCCEEDED:

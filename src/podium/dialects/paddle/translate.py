@@ -35,7 +35,7 @@ def read_job(job: TrainingJob, priorities: Priorities) -> tuple[GangFacts, Refus
     """A job as it is now, and why it cannot be scheduled as it is."""
     wrong = check_job(job) if not job.ended else []
     refusal = refuse(BAD_SPEC, field=wrong[0].path, detail=wrong[0].detail) if wrong else None
-    roles = {role: replicas_of(job, role) for role in roles_of(job)} if not wrong else {}
+    roles = {role: min(replicas_of(job, role), _size_of(job, role)) for role in roles_of(job)} if not wrong else {}
     facts = GangFacts(
         id=gang_id(job.namespace, job.name),
         namespace=job.namespace,
@@ -57,9 +57,11 @@ def _schedulable(job: TrainingJob) -> bool:
 
 def _size(job: TrainingJob) -> Size:
     spec, status = job.spec, job.status
+    bounds = (spec.trainer.min_instance, spec.trainer.max_instance)
+    least, most = bounds if not job.winding_down else (job.wanted, job.wanted)
     return Size(
-        least=spec.trainer.min_instance,
-        most=spec.trainer.max_instance,
+        least=least,
+        most=most,
         wanted=job.wanted,
         role=TRAINER,
         level=spec.level,
@@ -80,13 +82,20 @@ def slots_of(job: TrainingJob) -> list[Slot]:
     found: list[Slot] = []
     for role in roles_of(job):
         pod = _pod(msgspec.json.encode(template_of(job, role)), job.namespace)
-        count = max(job.wanted, replicas_of(job, role)) if role == TRAINER else replicas_of(job, role)
         name = object_name(job.name, role)
         found += (
             Slot(slot_id(owner, role, index), f"{name}-{index}", pod, role, places.get(f"{role}/{index}", ""))
-            for index in range(count)
+            for index in range(_size_of(job, role))
         )
     return found
+
+
+def _size_of(job: TrainingJob, role: str) -> int:
+    """How many pods of a role there are to be.  A least that is raised counts when the job has grown to it."""
+    if role != TRAINER or not job.wanted:
+        return replicas_of(job, role)
+    # When one of them is done, those that are lost are not made again: no place is kept without a pod.
+    return min(job.wanted, job.status.running) if job.winding_down else job.wanted
 
 
 def place_name(slot: str) -> str:

@@ -274,6 +274,12 @@ class TrainingJob(Object):
         """Trainers that it shall have.  Nobody ever asked for more than a job can have, whoever wrote so."""
         return max(0, min(self.status.wanted, MOST_INSTANCES))
 
+    @property
+    def winding_down(self) -> bool:
+        """Whether one of its trainers has done its work: a Job without completions then makes no more pods, and
+        leaves alone those that run."""
+        return self.wanted > 0 and self.status.succeeded > 0
+
 
 CREATING, RUNNING, SCALING, SUCCEEDED, FAILED = "creating", "running", "scaling", "succeeded", "failed"
 
