@@ -10,7 +10,7 @@ import pytest
 from podium.dialects.arranger.marks import MARKS
 from podium.dialects.arranger.pods import slots_of
 from podium.dialects.kubernetes.membership import slot_of
-from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, START_SECONDS
+from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, START_SECONDS, TERMINATION_SECONDS
 from podium.kube.resources import NODES, PODS
 from podium.kube.wire import Pod
 from tests.dialects.arranger_stage import (
@@ -90,6 +90,23 @@ def test_a_part_that_shrinks_to_what_has_places_is_whole(away: bool) -> None:
     assert standing(virtual, 6.0) == ("Running", "ScheduledSucceed", "2/2")
     (condition,) = found(virtual).status.conditions or []
     assert (condition.reason, condition.message) == ("ScheduledSucceed", "")
+
+
+def test_what_others_are_still_leaving_is_not_a_place_yet() -> None:
+    """It may go to somebody else, and a pod would wait for it without a place."""
+    virtual = cluster()
+    add_node(virtual, "n1", 5, 16)
+    old = {"apiVersion": "v1", "kind": "Pod", **template(2, annotations={TERMINATION_SECONDS: "60"})}
+    old["metadata"] |= {"name": "old", "namespace": "default"}
+    old["spec"]["terminationGracePeriodSeconds"] = 60
+    virtual.server.apply(old)
+    virtual.run(3.0)
+    virtual.server.delete(PODS, "default", "old")
+    virtual.run(4.0)
+    virtual.server.apply(job(workers=workers(2, cpu=2)))
+    assert standing(virtual, 30.0) == ("Running", "ScheduledPartly", "1/2")
+    assert set(places(found(virtual))) == set(running(virtual)) == {"leader", "w-0"}
+    assert standing(virtual, 90.0) == ("Running", "ScheduledSucceed", "2/2")
 
 
 def test_places_that_are_no_longer_wanted_are_dropped_before_there_are_pods() -> None:
