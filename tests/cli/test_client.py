@@ -126,7 +126,7 @@ def test_kinds_are_known_by_all_of_their_names() -> None:
 
 
 def test_what_has_no_pods_says_so_in_its_own_words(kubeconfig: Path) -> None:
-    """A job that was held, and a kind that never waits."""
+    """A job that was held, one that was given up, and kinds that never wait."""
     template = {"spec": pod("held", 8)["spec"]}
     tasks = [{"name": "worker", "replicas": 2, "template": template}]
     spec = {"minAvailable": 2, "schedulerName": "volcano", "tasks": tasks}
@@ -139,4 +139,13 @@ def test_what_has_no_pods_says_so_in_its_own_words(kubeconfig: Path) -> None:
         assert podium.why(made).sentence.startswith("it has no pods: Aborted")
         podium.cancel(made)
         assert "a node waits for nothing" in podium.why("node/node-000").sentence
+        template = {"spec": {**template["spec"], "nodeSelector": {"gen": "h200"}}}
+        leader = {"name": "learner", "template": template}
+        actors = [{"name": "actor", "counts": 1, "template": template}]
+        spec = {"minWorkersNum": 1, "leader": leader, "workerSets": actors}
+        never = {"apiVersion": "arranger.taiyi.io/v1alpha1", "kind": "TYJob", "metadata": {"name": "never"}}
+        (made,) = podium.submit({**never, "spec": spec})
+        podium.wait(made, timeout=60)
+        assert "Failed, 0 of 1 workers ready: it is given up: " in podium.why(made).sentence
+        assert "0 of 2 members could be placed; no node matches" in podium.why(made).sentence
     assert "a node waits for nothing" in command(kubeconfig, "why", "node/node-000")[1]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from podium.dialects.arranger.names import TYJOBS
 from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, START_SECONDS
-from podium.kube.resources import NODES, PODS
+from podium.kube.resources import EVENTS, NODES, PODS
 from podium.kube.wire import Pod
 from podium.sim.virtual import VirtualCluster
 from tests.dialects.arranger_stage import add_node, cluster, found, job, places, policy, template
@@ -200,3 +201,11 @@ def test_a_job_is_asked_to_end_in_each_stage(document: Document, nodes: Any, cle
     virtual.server.apply(job("next", leads(0.5), {"w": (1, template(0.5))}))
     virtual.run(70.0)
     assert found(virtual, "next").stage == "Running" or left, "its places are free again"
+
+
+def test_places_without_a_pod_have_no_events_of_their_own() -> None:
+    virtual = start(job(workers=workers(2, cpu=64)))
+    virtual.run(10)
+    bucket = virtual.server.bucket(EVENTS)
+    events = [msgspec.json.decode(record.data) for record in bucket.objects.values()] if bucket is not None else []
+    assert {each["involvedObject"]["kind"] for each in events} == {"TYJob"}

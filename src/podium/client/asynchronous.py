@@ -283,7 +283,7 @@ def answer(model: Model, reference: Reference, document: Document, *, search: bo
     if reference.resource in model.world.queues:
         return explain_queue(model, reference.resource, document)
     target: Target = target_of(model, reference.resource, document)
-    if not target.tasks and not target.gangs:
+    if not target.tasks:
         said = own_words(reference.resource, document)
         if said:
             target = msgspec.structs.replace(target, absent=f"it has no pods: {said}")

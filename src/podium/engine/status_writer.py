@@ -162,6 +162,7 @@ class StatusWriter:
                     task
                     for task in gang.tasks.values()
                     if task.state is State.PENDING
+                    and task.has_pod
                     and not (task.gated and task.quota_gate is not QuotaGate.CLOSED)
                     and task.id not in self._world.refused
                 )
