@@ -342,7 +342,7 @@ def test_of_gangs_that_start_together_each_has_its_own_cause() -> None:
     document = model.document(PODS, "default", "partner-0")
     assert document is not None
     partner = explain(model, target_of(model, PODS, document))
-    assert "it starts together with default/asked, which cannot start yet" in partner.sentence
+    assert "it starts together with default/asked (0 of 1 have places), which cannot start yet" in partner.sentence
 
 
 def test_what_a_pool_deserves_are_its_nodes() -> None:
