@@ -343,6 +343,12 @@ class HeldPlace(Numbers, frozen=True):
     need: int
 
 
+class Promise(Numbers, frozen=True):
+    """A node on which others make room for a task."""
+
+    node: str
+
+
 class Waited(Numbers, frozen=True):
     """A gang that was not whole in time, and what its users can do."""
 
