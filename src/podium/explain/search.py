@@ -8,7 +8,7 @@ that is proposed is larger than needed, and all of it has been tried as a whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb
 
 import msgspec
@@ -77,7 +77,8 @@ class Search:
             following: list[tuple[tuple[_Step, ...], Outcome]] = []
             for steps, before in level[:BRANCHES]:
                 tried = {step.ladder.what for step in steps}
-                came_up = tuple(text for cause, text in before.causes.items() if cause.shape not in outcome.shape)
+                new = (text for cause, text in before.causes.items() if cause.shape not in outcome.shape)
+                came_up = tuple(islice(new, 1))  # the others are of nodes, and concern fewer
                 with self._model.changed(_changes(steps)):
                     ladders = list(self._ladders(before))
                 for ladder in ladders:
