@@ -64,8 +64,8 @@ class Ahead(Numbers, frozen=True):
 
 
 class Admission(Numbers, frozen=True):
-    """What a gang needs at least before it is let in, and what of all there is is free for it: neither in use nor what
-    those wait for that were let in before."""
+    """What a gang needs at least before it is let in, and what of everything is free for it: neither in use nor
+    waited for by those that were let in before."""
 
     resource: str
     need: float

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,13 @@ def test_submit_wait_and_logs(kubeconfig: Path) -> None:
         podium.cancel("pod/short")
         with pytest.raises(UsageError, match="there is no pod named short"):
             podium.why("pod/short")
+
+
+def test_what_comes_by_the_pipe_is_submitted(kubeconfig: Path) -> None:
+    words = [sys.executable, "-m", "podium.cli.main", "submit", "-", "--kubeconfig", str(kubeconfig)]
+    document = json.dumps(pod("piped", annotations={"podium.dev/run-seconds": "0.2"}))
+    done = subprocess.run(words, input=document, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "pod/piped\n"), done.stderr
 
 
 def test_why_is_a_struct(kubeconfig: Path) -> None:
@@ -149,3 +158,4 @@ def test_what_has_no_pods_says_so_in_its_own_words(kubeconfig: Path) -> None:
         assert "Failed, 0 of 1 workers ready: it is given up: " in podium.why(made).sentence
         assert "0 of 2 members could be placed; no node matches" in podium.why(made).sentence
     assert "a node waits for nothing" in command(kubeconfig, "why", "node/node-000")[1]
+    assert command(kubeconfig, "why", "ns/default")[1] == "namespace/default: a namespace waits for nothing\n"
