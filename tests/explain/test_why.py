@@ -417,3 +417,18 @@ def test_what_is_done_alike_to_several_objects_is_one_command() -> None:
     answer, _ = asked(objects, PROFILE)
     (command,) = answer.remedies[0].commands
     assert command.startswith("kubectl patch pod asked-0 asked-1 -n default --type=merge -p ")
+
+
+def test_of_changes_that_belong_together_those_that_make_room_come_last_and_each_is_proposed_once() -> None:
+    """Typed one after the other, with somebody else waiting for the same room."""
+    objects = Objects()
+    objects.node("a")
+    objects.pod("other-0", 8, node="a")
+    objects.queue("small", capability={GPU: "2"})
+    objects.gang("asked", 1, queue="small", gpus=4)
+    answer, _ = asked(objects, PROFILE)
+    assert [each.sentence.partition(", and ")[0] for each in answer.remedies] == [
+        "raise the capability of queue small to 4 nvidia.com/gpu"
+    ] * len(answer.remedies)
+    seconds = [each.sentence.partition(", and ")[2].partition(" ")[0] for each in answer.remedies]
+    assert seconds == ["wait", "add"]

@@ -51,7 +51,7 @@ def _ended(model: Model, gangs: Sequence[Gang], column: int, lacks: int) -> Iter
         lacks, least = lacks + amount, least + 1
     if lacks <= 0 < least:
         most = min(_MOST_MORE, len(pods) - least + 1)
-        yield Ladder("free", most, lambda size: ending(pods[: least + size - 1], where), hint=1)
+        yield Ladder("free", most, lambda size: ending(pods[: least + size - 1], where), hint=1, room=True)
 
 
 def _added(model: Model, column: int, resource: str, lacks: int) -> Iterator[Ladder]:
@@ -70,4 +70,5 @@ def _added(model: Model, column: int, resource: str, lacks: int) -> Iterator[Lad
             lambda size: more_nodes(model, like, document, [resource], least + size - 1),
             hint=1,
             costly=True,
+            room=True,
         )

@@ -205,7 +205,7 @@ def _force_out(model: Model) -> Iterator[Ladder]:
         cause = f"{listed(pods)} {ends} still ending on {on}"
         return Proposal("force out", len(pods), sentence, tuple(commands), tuple(changes), cause, tuple(pods))
 
-    yield choosing("force out", list(where), pick)
+    yield choosing("force out", list(where), pick, room=True)
 
 
 def _free(model: Model, tasks: Sequence[Task], missing: int, matching: Sequence[int]) -> Iterator[Ladder]:
@@ -234,7 +234,7 @@ def _free(model: Model, tasks: Sequence[Task], missing: int, matching: Sequence[
     )
     for each in others:
         where.setdefault(f"{each.namespace}/{each.name}", node(each.row))
-    yield Ladder("free", len(named), lambda size: pick(named[size - 1]), among=tuple(where), pick=pick)
+    yield Ladder("free", len(named), lambda size: pick(named[size - 1]), among=tuple(where), pick=pick, room=True)
 
 
 def ending(pods: Sequence[str], where: Mapping[str, str]) -> Proposal:
@@ -270,7 +270,12 @@ def _add_nodes(model: Model, tasks: Sequence[Task], missing: int, *, with_models
     asked = [names[column] for column, _ in sorted(task.cls.request.pairs) if column != POD_COLUMN]
     most = min(_MOST_PLACES, max(1, missing) + 4)
     yield Ladder(
-        "add nodes", most, lambda size: more_nodes(model, like, document, asked, size), hint=1, costly=True
+        "add nodes",
+        most,
+        lambda size: more_nodes(model, like, document, asked, size),
+        hint=1,
+        costly=True,
+        room=True,
     )
 
 

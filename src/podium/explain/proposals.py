@@ -45,12 +45,15 @@ class Ladder(msgspec.Struct, frozen=True):
     among: tuple[str, ...] = ()
     pick: Callable[[Sequence[str]], Proposal] | None = None
     costly: bool = False  # asks for more hardware: others are looked for as well
+    room: bool = False  # makes room: the last to be done, or others that wait would take it meanwhile
 
 
-def choosing(what: str, among: Sequence[str], pick: Callable[[Sequence[str]], Proposal]) -> Ladder:
+def choosing(
+    what: str, among: Sequence[str], pick: Callable[[Sequence[str]], Proposal], *, room: bool = False
+) -> Ladder:
     """A change that is made to one thing after the other, the first first."""
     things = tuple(among)
-    return Ladder(what, len(things), lambda size: pick(things[:size]), among=things, pick=pick)
+    return Ladder(what, len(things), lambda size: pick(things[:size]), among=things, pick=pick, room=room)
 
 
 def named(resource: Resource) -> str:

@@ -43,6 +43,11 @@ class Remedy(msgspec.Struct, frozen=True):
         return ", and ".join(step.sentence for step in self.steps)
 
     @property
+    def kinds(self) -> frozenset[tuple[str, int, tuple[str, ...]]]:
+        """What is changed, in whichever order it was found."""
+        return frozenset((step.what, step.size, step.chosen) for step in self.steps)
+
+    @property
     def commands(self) -> tuple[str, ...]:
         return tuple(command for step in self.steps for command in step.commands)
 
@@ -89,8 +94,8 @@ class Search:
                     if after.reached:
                         remedy = self._smallest(grown, after)
                         costly = any(step.ladder.costly for step in grown)
-                        known = (other.steps for _, other in found)
-                        if remedy.steps not in known and self._stands(remedy):
+                        known = [other.kinds for _, other in found]
+                        if remedy.kinds not in known and self._stands(remedy):
                             found.append((costly, remedy))
                     elif after.shape != before.shape or after.placed > before.placed:
                         following.append((grown, after))
@@ -200,6 +205,7 @@ class Search:
 
 
 def _remedy(steps: Sequence[_Step]) -> Remedy:
+    steps = sorted(steps, key=lambda step: step.ladder.room)
     proposals = tuple(step.proposal for step in steps)
     causes = dict.fromkeys(text for step in steps for text in (*step.after, step.proposal.cause) if text)
     return Remedy(proposals, tuple(causes))
@@ -226,7 +232,9 @@ def _reordered(step: _Step, first: Sequence[str]) -> _Step:
     if not wanted or ladder.pick is None:
         return step
     order = (*wanted, *(name for name in ladder.among if name not in wanted))
-    return msgspec.structs.replace(step, ladder=choosing(ladder.what, order, ladder.pick), chosen=())
+    return msgspec.structs.replace(
+        step, ladder=choosing(ladder.what, order, ladder.pick, room=ladder.room), chosen=()
+    )
 
 
 def _fewer(step: _Step) -> Iterator[tuple[str, ...]]:
