@@ -424,11 +424,11 @@ def test_of_changes_that_belong_together_those_that_make_room_come_last_and_each
     objects = Objects()
     objects.node("a")
     objects.pod("other-0", 8, node="a")
-    objects.queue("small", capability={GPU: "2"})
-    objects.gang("asked", 1, queue="small", gpus=4)
+    both = '["default/gang", "default/partner"]'
+    annotated(objects, 2, min_available="2", groups=both)
+    marks = {"name": "partner", "min-available": "2", "groups": both}
+    annotations = {f"{KOORDINATOR}/{key}": value for key, value in marks.items()}
+    objects.pod("partner-0", 1, scheduler="koord-scheduler", metadata={"annotations": annotations})
     answer, _ = asked(objects, PROFILE)
-    assert [each.sentence.partition(", and ")[0] for each in answer.remedies] == [
-        "raise the capability of queue small to 4 nvidia.com/gpu"
-    ] * len(answer.remedies)
-    seconds = [each.sentence.partition(", and ")[2].partition(" ")[0] for each in answer.remedies]
-    assert seconds == ["wait", "add"]
+    kinds = [[step.partition(" ")[0] for step in each.sentence.split(", and ")] for each in answer.remedies]
+    assert kinds == [["let", "wait"], ["let", "add"]]
