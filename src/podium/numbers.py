@@ -303,7 +303,7 @@ class BindAnswer(Numbers, frozen=True):
     detail: str
 
 
-_MOST_NAMED = 10  # of gangs that start together: lists may be thousands long
+MOST_PARTNERS = 10  # of gangs that start together: lists may be thousands long
 
 
 def shown_gang(id: str) -> str:
@@ -313,19 +313,29 @@ def shown_gang(id: str) -> str:
 
 
 class Partners(Numbers, frozen=True):
-    """The gangs that start together with one and cannot yet, those among them that are not there, and where they
-    are named."""
+    """The gangs that start together with one and cannot yet, those among them that are not there, how the first of
+    them stand, and where they are named."""
+
+    MOVING = ("standing",)
 
     awaited: tuple[str, ...]
     unknown: frozenset[str] = frozenset()
     field: str = ""
+    standing: tuple[tuple[int, int, int], ...] = ()  # members, those with places, and how many it needs
 
     def words(self) -> dict[str, Any]:
-        named = self.awaited[:_MOST_NAMED]
-        awaited = [shown_gang(id) + " (no such gang)" * (id in self.unknown) for id in named]
-        if len(self.awaited) > len(named):
-            awaited.append(f"{len(self.awaited) - len(named)} more")
+        awaited = [shown_gang(id) + self._stands(number) for number, id in enumerate(self.awaited[:MOST_PARTNERS])]
+        if len(self.awaited) > len(awaited):
+            awaited.append(f"{len(self.awaited) - len(awaited)} more")
         return {"awaited": ", ".join(awaited), "by": f" ({self.field})" if self.field else ""}
+
+    def _stands(self, number: int) -> str:
+        if self.awaited[number] in self.unknown:
+            return " (no such gang)"
+        if number >= len(self.standing):
+            return ""
+        members, placed, need = self.standing[number]
+        return f" ({members} of {need} members)" if members < need else f" ({placed} of {need} have places)"
 
 
 class HeldPlace(Numbers, frozen=True):
@@ -335,6 +345,12 @@ class HeldPlace(Numbers, frozen=True):
     gang: str
     placed: int
     need: int
+
+
+class Promise(Numbers, frozen=True):
+    """A node on which others make room for a task."""
+
+    node: str
 
 
 class Waited(Numbers, frozen=True):

@@ -64,17 +64,22 @@ class Ahead(Numbers, frozen=True):
 
 
 class Admission(Numbers, frozen=True):
-    """What a gang needs at least before it is let in, and what is free of all there is."""
+    """What a gang needs at least before it is let in, and what of everything is free for it: neither in use nor
+    waited for by those that were let in before."""
 
     resource: str
     need: float
     free: float
     total: float
+    admitted: float = 0.0
 
     def words(self) -> dict[str, Any]:
-        need, free, total = (shown(self.resource, each) for each in (self.need, self.free, self.total))
+        amounts = (self.need, self.free, self.total, self.admitted)
+        need, free, total, admitted = (shown(self.resource, each) for each in amounts)
         never = self.need > self.total
         room = f"the cluster has {total} in all: it can never start" if never else f"{free} of {total} are free"
+        if self.admitted > 0 and not never:
+            room += f": those that were let in before wait for {admitted}"
         return {"need": f"{need} {self.resource}", "room": room}
 
 

@@ -24,6 +24,7 @@ from podium.numbers import (
     Partners,
     Places,
     Ports,
+    Promise,
     Resource,
     Says,
     Spec,
@@ -266,6 +267,13 @@ HELD = Reason(
     HeldPlace,
     "held on {node} for gang {gang}: {placed} of {need}",
     "see why the others wait",
+    WakeOn.ROOM,
+)
+PROMISED = Reason(
+    "PlacePromised",
+    Promise,
+    "it has a place on {node} and waits for others to leave",
+    "wait, or see what is slow to leave there",
     WakeOn.ROOM,
 )
 TIMED_OUT = Reason(

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,13 @@ def test_submit_wait_and_logs(kubeconfig: Path) -> None:
         podium.cancel("pod/short")
         with pytest.raises(UsageError, match="there is no pod named short"):
             podium.why("pod/short")
+
+
+def test_what_comes_by_the_pipe_is_submitted(kubeconfig: Path) -> None:
+    words = [sys.executable, "-m", "podium.cli.main", "submit", "-", "--kubeconfig", str(kubeconfig)]
+    document = json.dumps(pod("piped", annotations={"podium.dev/run-seconds": "0.2"}))
+    done = subprocess.run(words, input=document, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "pod/piped\n"), done.stderr
 
 
 def test_why_is_a_struct(kubeconfig: Path) -> None:
@@ -126,7 +135,7 @@ def test_kinds_are_known_by_all_of_their_names() -> None:
 
 
 def test_what_has_no_pods_says_so_in_its_own_words(kubeconfig: Path) -> None:
-    """A job that was held, and a kind that never waits."""
+    """A job that was held, one that was given up, and kinds that never wait."""
     template = {"spec": pod("held", 8)["spec"]}
     tasks = [{"name": "worker", "replicas": 2, "template": template}]
     spec = {"minAvailable": 2, "schedulerName": "volcano", "tasks": tasks}
@@ -139,4 +148,14 @@ def test_what_has_no_pods_says_so_in_its_own_words(kubeconfig: Path) -> None:
         assert podium.why(made).sentence.startswith("it has no pods: Aborted")
         podium.cancel(made)
         assert "a node waits for nothing" in podium.why("node/node-000").sentence
+        template = {"spec": {**template["spec"], "nodeSelector": {"gen": "h200"}}}
+        leader = {"name": "learner", "template": template}
+        actors = [{"name": "actor", "counts": 1, "template": template}]
+        spec = {"minWorkersNum": 1, "leader": leader, "workerSets": actors}
+        never = {"apiVersion": "arranger.taiyi.io/v1alpha1", "kind": "TYJob", "metadata": {"name": "never"}}
+        (made,) = podium.submit({**never, "spec": spec})
+        podium.wait(made, timeout=60)
+        assert "Failed, 0 of 1 workers ready: it is given up: " in podium.why(made).sentence
+        assert "0 of 2 members could be placed; no node matches" in podium.why(made).sentence
     assert "a node waits for nothing" in command(kubeconfig, "why", "node/node-000")[1]
+    assert command(kubeconfig, "why", "ns/default")[1] == "namespace/default: a namespace waits for nothing\n"

@@ -128,6 +128,30 @@ def test_on_a_terminal_every_gpu_is_a_cell() -> None:
     assert "node-001 · · · ·" in output.getvalue()
 
 
+def test_everything_fits_on_a_usual_terminal() -> None:
+    """24 lines of 80: those that wait are to be seen, whatever has ended."""
+    output = io.StringIO()
+    console = Console(file=output, width=80, height=24, force_terminal=True, color_system=None)
+    why = "needs 8 nvidia.com/gpu on one node: 4 nodes match, the largest free block is 0 on vision-000"
+    going = [
+        Workload(f"job/going-{n}", State.GOING, "0 of 6 tasks succeeded, 4 running", why=why) for n in range(3)
+    ]
+    ended = [Workload(f"job/ended-{n}", State.DONE, "Completed, 4 of 4 pods succeeded") for n in range(6)]
+    nodes = {f"{team}-{n:03}": 8 for team in ("vision", "speech") for n in range(4)}
+    with Display(nodes, console) as display:
+        for second in range(4):
+            display.say(
+                second, "Volcano: llm, of queue production, needs 4 whole nodes at once; research gives back"
+            )
+        display.show(Picture((*ended, *going), ()), 3.0)
+        display.show(Picture((*ended, *going), ()), 4.0)
+    last = output.getvalue().rpartition("podium demo, 4 s")[2]
+    assert "speech-003 · · · · · · · ·  vision-003 · · · · · · · ·" in last
+    assert "job/going-2" in last
+    assert "6 ended" in last
+    assert "..." not in last
+
+
 def test_a_chronicle_knows_how_long_each_waited_and_why() -> None:
     chronicle = Chronicle()
     chronicle.note(GOING, 1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,14 @@ def test_a_command_that_is_none(typed: str, hint: str, capsys: pytest.CaptureFix
 def test_each_command_has_help_of_its_own(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run([command, "-h"]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: podium {command}")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_one_sentence() -> None:
+    command = f"{sys.executable} -m podium.cli.main crds >/dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "podium: not everything could be written: no space left on device\n"
 
 
 def test_no_command_shows_the_help_as_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,9 +98,8 @@ def test_its_directory_is_locked(running: Up, capsys: pytest.CaptureFixture[str]
     data = running.kubeconfig.parent
     assert cli.run(["up", "--port", "0", "--data-dir", str(data)]) == 1
     reported = capsys.readouterr().err
-    assert reported.startswith(
-        f"podium: {data} is in use by podium (pid {running.process.pid}): stop it with podium down"
-    )
+    stop = f"stop it with podium down --data-dir {data}, "
+    assert reported.startswith(f"podium: {data} is in use by podium (pid {running.process.pid}): {stop}")
     assert reported.count("\n") == 1
     assert running.request("GET", "/readyz")[0] == 200
 
@@ -126,7 +125,11 @@ def test_a_second_up_continues_where_it_was(tmp_path: Path) -> None:
         assert second.names(NODES) == ["node-000"]
         second.stop(signal.SIGKILL)
     with up("--nodes", "3", *data) as third:
+        assert "ready: 3 simulated nodes, API" in third.greeting
         assert third.names(NODES) == ["node-000", "node-001", "node-002"]
+        third.stop(signal.SIGINT)
+    with up("--nodes", "2", *data) as fourth:
+        assert "ready: 3 simulated nodes (more than 2: others are there from before), API" in fourth.greeting
 
 
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:

@@ -101,3 +101,4 @@ def test_what_is_left_is_without_what_is_used_and_what_was_admitted() -> None:
     world.run(profile(["gang", "overcommit"], actions="enqueue"))
     assert "needs at least 9 cpu" in world.refusal("g")
     assert "5" in world.refusal("g").partition("9 cpu")[2], world.refusal("g")
+    assert "5 of 10 are free: those that were let in before wait for 3" in world.refusal("g")

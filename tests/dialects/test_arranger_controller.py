@@ -25,7 +25,7 @@ SIGNS: dict[Sign, dict[str, Any]] = {
     Sign.IMAGE_ERROR: {"image_error": "the leader's container main has no image: ErrImagePull"},
     Sign.LEADER_EXHAUSTED: {"leader_restarts": 4},
     Sign.WORKERS_EXHAUSTED: {"exhausted": ("w",)},
-    Sign.GIVEN_UP: {"schedule_state": "ScheduledFailed", "given_up": True},
+    Sign.GIVEN_UP: {"schedule_state": "ScheduledFailed", "given_up": "it is given up: no node matches"},
     Sign.PODS_LOST: {"lost": 1},
     Sign.PLACED: {"schedule_state": "ScheduledPartly", "leader_placed": True},
     Sign.ENOUGH_READY: {"leader_up": True, "ready": 1, "hopeful": 1},
@@ -78,6 +78,12 @@ def test_with_places_the_leader_alone_is_made(state: str) -> None:
 def test_what_cannot_be_scheduled_fails() -> None:
     seen = Stage("Pending", "ScheduledFailed").look()
     assert (seen.stage, seen.created) == ("Failed", [])
+
+
+def test_a_job_that_is_given_up_says_why_itself() -> None:
+    condition = {"type": "Scheduled", "status": "False", "reason": "GivenUp", "message": "it is given up: no room"}
+    seen = Stage("Pending", "ScheduledFailed", status={"conditions": [condition]}).look()
+    assert (seen.stage, seen.status["message"]) == ("Failed", "it is given up: no room")
 
 
 def test_a_job_that_waits_for_a_node_has_not_failed_yet() -> None:

@@ -10,8 +10,8 @@ import pytest
 from podium.dialects.arranger.marks import MARKS
 from podium.dialects.arranger.pods import slots_of
 from podium.dialects.kubernetes.membership import slot_of
-from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, START_SECONDS, TERMINATION_SECONDS
-from podium.kube.resources import NODES, PODS
+from podium.kube.pod_script import EXIT_CODE, RUN_SECONDS, START_SECONDS
+from podium.kube.resources import EVENTS, NODES, PODS
 from podium.kube.wire import Pod
 from tests.dialects.arranger_stage import (
     ROOMY,
@@ -90,23 +90,6 @@ def test_a_part_that_shrinks_to_what_has_places_is_whole(away: bool) -> None:
     assert standing(virtual, 6.0) == ("Running", "ScheduledSucceed", "2/2")
     (condition,) = found(virtual).status.conditions or []
     assert (condition.reason, condition.message) == ("ScheduledSucceed", "")
-
-
-def test_what_others_are_still_leaving_is_not_a_place_yet() -> None:
-    """It may go to somebody else, and a pod would wait for it without a place."""
-    virtual = cluster()
-    add_node(virtual, "n1", 5, 16)
-    old = {"apiVersion": "v1", "kind": "Pod", **template(2, annotations={TERMINATION_SECONDS: "60"})}
-    old["metadata"] |= {"name": "old", "namespace": "default"}
-    old["spec"]["terminationGracePeriodSeconds"] = 60
-    virtual.server.apply(old)
-    virtual.run(3.0)
-    virtual.server.delete(PODS, "default", "old")
-    virtual.run(4.0)
-    virtual.server.apply(job(workers=workers(2, cpu=2)))
-    assert standing(virtual, 30.0) == ("Running", "ScheduledPartly", "1/2")
-    assert set(places(found(virtual))) == set(running(virtual)) == {"leader", "w-0"}
-    assert standing(virtual, 90.0) == ("Running", "ScheduledSucceed", "2/2")
 
 
 def test_places_that_are_no_longer_wanted_are_dropped_before_there_are_pods() -> None:
@@ -224,3 +207,11 @@ def test_a_job_is_asked_to_end_in_each_stage(document: Document, nodes: Any, cle
     virtual.server.apply(job("next", leads(0.5), {"w": (1, template(0.5))}))
     virtual.run(70.0)
     assert found(virtual, "next").stage == "Running" or left, "its places are free again"
+
+
+def test_places_without_a_pod_have_no_events_of_their_own() -> None:
+    virtual = start(job(workers=workers(2, cpu=64)))
+    virtual.run(10)
+    bucket = virtual.server.bucket(EVENTS)
+    events = [msgspec.json.decode(record.data) for record in bucket.objects.values()] if bucket is not None else []
+    assert {each["involvedObject"]["kind"] for each in events} == {"TYJob"}

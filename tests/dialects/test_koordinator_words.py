@@ -54,7 +54,9 @@ def test_a_gang_that_is_whole_says_for_whom_it_waits() -> None:
     stage.gang("h", 1, 2, said=both, namespace="other")
     stage.pass_seconds(2)
     assert stage.said("g-0") == "held on a for gang default/g: 2 of 2"
-    assert told(stage, "held on a", "starts together with other/h, default/gone (no such gang)", GROUPS)
+    assert told(
+        stage, "held on a", "starts together with other/h (1 of 2 members), default/gone (no such gang)", GROUPS
+    )
 
 
 def test_of_few_of_a_large_gang_there_is_an_event() -> None:

@@ -38,6 +38,24 @@ def test_some_pods_of_a_waiting_gang_say_why(stage: Stage) -> None:
     assert "of 20 members could be placed" in event["message"]
 
 
+def test_a_pod_for_which_others_leave_says_where_it_will_run(stage: Stage) -> None:
+    stage.node("n1", cpu="8")
+    stage.priority_class("high", 1000)
+    for name in ("a", "b"):
+        stage.pod(name, cpu="4")
+    stage.settle()
+    for name in ("a", "b"):
+        stage.run_pod(name)
+    stage.pod("asked", cpu="4", priorityClassName="high")
+    stage.settle()
+    assert stage.message("asked") == "it has a place on n1 and waits for others to leave"
+    (event,) = failed(stage, "asked")
+    assert event["message"] == stage.message("asked")
+    stage.bury()
+    stage.settle()
+    assert stage.placed["asked"] == "n1"
+
+
 FAILURES = (
     ApiError(403, "Forbidden", "no binding"),
     ApiError(429, "TooManyRequests", "slow down"),

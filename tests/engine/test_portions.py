@@ -55,6 +55,23 @@ def test_gangs_are_looked_at_in_portions(owner: Any, method: str, monkeypatch: p
     assert calls[method] >= MANY, "all of them were looked at"
 
 
+def test_what_is_only_being_tried_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn pauses with statements open: what the model has meanwhile must not be taken for places."""
+    steps = Steps(20)
+    for resource, document in KINDS["training_jobs"](50):
+        steps.observe(resource, document)
+    progress, within = StatusWriter.progress, []
+
+    def noted(writer: StatusWriter, now: float) -> None:
+        within.append(steps.scheduler._turn is not None)
+        progress(writer, now)
+
+    monkeypatch.setattr(StatusWriter, "progress", noted)
+    most_in_a_step(steps, Counter())
+    assert within
+    assert not any(within)
+
+
 def test_reports_of_a_step_are_written_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan decides on all elastic jobs in one step."""
     steps = Steps(20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podium.cli.printing import age, columns, node_list
 from podium.cli.tables import node_groups, nodes_answer, queue_answer
+from podium.explain.answers import QueueList
 from podium.explain.listing import list_nodes, list_workloads
 from podium.explain.queues import explain_queue
 from podium.kube.resources import PODS
@@ -49,6 +50,22 @@ def test_the_table_has_a_row_for_each_and_the_queues_below() -> None:
         "job/train",
         "podgroup/waits",
     }
+
+
+def test_what_is_not_there_is_said_of_what_was_asked_for() -> None:
+    nothing = QueueList((), ())
+    assert queue_answer(nothing, None, NOW, 0) == "nothing runs and nothing waits in this namespace: see -A"
+    assert queue_answer(nothing, None, NOW, 0, with_namespace=True) == "nothing runs and nothing waits"
+    waiting = queue_answer(nothing, None, NOW, 0, queue="research", state="PD", with_namespace=True)
+    assert waiting == "nothing waits in queue research"
+
+
+def test_a_group_that_was_not_let_in_waits_for_what_it_needs_at_least() -> None:
+    objects = cluster()
+    objects.group("outside", 3, queue="research", phase="Pending", minResources={GPU: "24"})
+    text = queue_answer(list_workloads(objects.model()), None, NOW, 0)
+    research = next(line for line in text.splitlines() if line.startswith("research"))
+    assert research.split()[6] == str(2 * 2 + 24), "pods that wait, and those that are not made yet"
 
 
 def test_nodes_are_grouped_by_state_and_gpus() -> None:

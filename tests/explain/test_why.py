@@ -72,6 +72,18 @@ def terminating(objects: Objects) -> None:
     objects.pod("asked-0", 8)
 
 
+def terminating_before_it_is_let_in(objects: Objects) -> None:
+    terminating(objects)
+    objects.group("asked", 1, phase="Pending", minResources={GPU: "8"})
+    objects.pod("asked-0", 8, group="asked")
+
+
+def three_causes(objects: Objects) -> None:
+    objects.node("a", taints=[{"key": "team", "value": "blue", "effect": "NoSchedule"}])
+    objects.queue("small", capability={GPU: "2"})
+    objects.gang("asked", 1, queue="small", gpus=4, nodeSelector={"gen": "h200"})
+
+
 def full(objects: Objects) -> None:
     objects.node("a")
     objects.pod("other-0", 6, node="a")
@@ -200,6 +212,18 @@ CASES = [
     (affinity_to_nothing, "1 of 1 nodes lack zone=z9", "label a with zone=z9", PROFILE),
     (budget, "budget default/keep allows 0 disruptions", "allow 1 disruption instead of 0", PREEMPTING),
     (terminating, "default/old-0 is still ending there", "end it now", PROFILE),
+    (
+        terminating_before_it_is_let_in,
+        "0 of 8 are free; default/old-0 is still ending on a",
+        "end it now",
+        ADMITTING,
+    ),
+    (
+        three_causes,
+        "1 node(s) had untolerated taint {team: blue}; queue small holds 0 of its capability of 2 nvidia.com/gpu",
+        "remove the taint team=blue from a, and raise the capability of queue small to 4 nvidia.com/gpu",
+        PROFILE,
+    ),
     (
         full,
         "needs 4 nvidia.com/gpu on one node: 1 node matches, the largest free block is 2 on a",
@@ -339,7 +363,7 @@ def test_of_gangs_that_start_together_each_has_its_own_cause() -> None:
     document = model.document(PODS, "default", "partner-0")
     assert document is not None
     partner = explain(model, target_of(model, PODS, document))
-    assert "it starts together with default/asked, which cannot start yet" in partner.sentence
+    assert "it starts together with default/asked (0 of 1 have places), which cannot start yet" in partner.sentence
 
 
 def test_what_a_pool_deserves_are_its_nodes() -> None:
@@ -381,3 +405,51 @@ def test_sizes_are_planned_when_somebody_asks_and_not_when_a_plan_is_due() -> No
     assert "needs 1 nvidia.com/gpu on one node" in answer.sentence
     assert "add 1 node like a" in answer.remedies[0].sentence
     assert model.cluster.planned["paddle"] == (NOW, model.cluster.elastic_changes)
+
+
+def test_more_nodes_are_one_command_with_names_that_are_free() -> None:
+    objects = Objects()
+    for name in ("a", "a-more-1"):
+        objects.node(name)
+        status = objects.documents[NODES, "", name]["status"]
+        status["nodeInfo"] = {"containerRuntimeVersion": "podium://simulated"}
+    objects.gang("asked", 4, gpus=8)
+    answer, _ = asked(objects, PROFILE)
+    remedy = next(each for each in answer.remedies if each.sentence.startswith("add 2 nodes like a"))
+    (command,) = remedy.commands
+    assert '"name": "a-more-2"' in command
+    assert '"name": "a-more-3"' in command
+    assert '"podium.dev/simulated": "true"' in command
+
+
+def test_nodes_with_machines_are_not_made_by_a_command() -> None:
+    objects = Objects()
+    objects.node("a")
+    objects.pod("asked-0", 16)
+    answer, _ = asked(objects, PROFILE)
+    (remedy,) = answer.remedies
+    assert remedy.sentence == "add 1 node like a, with 64 cpu, 16 nvidia.com/gpu"
+    assert remedy.commands == ()
+
+
+def test_what_is_done_alike_to_several_objects_is_one_command() -> None:
+    objects = Objects()
+    members_missing_by_annotation(objects)
+    answer, _ = asked(objects, PROFILE)
+    (command,) = answer.remedies[0].commands
+    assert command.startswith("kubectl patch pod asked-0 asked-1 -n default --type=merge -p ")
+
+
+def test_of_changes_that_belong_together_those_that_make_room_come_last_and_each_is_proposed_once() -> None:
+    """Typed one after the other, with somebody else waiting for the same room."""
+    objects = Objects()
+    objects.node("a")
+    objects.pod("other-0", 8, node="a")
+    both = '["default/gang", "default/partner"]'
+    annotated(objects, 2, min_available="2", groups=both)
+    marks = {"name": "partner", "min-available": "2", "groups": both}
+    annotations = {f"{KOORDINATOR}/{key}": value for key, value in marks.items()}
+    objects.pod("partner-0", 1, scheduler="koord-scheduler", metadata={"annotations": annotations})
+    answer, _ = asked(objects, PROFILE)
+    kinds = [[step.partition(" ")[0] for step in each.sentence.split(", and ")] for each in answer.remedies]
+    assert kinds == [["let", "wait"], ["let", "add"]]

@@ -77,7 +77,7 @@ def _start(line: str, environment: dict[str, str], home: Path) -> subprocess.Pop
     command = ["bash", "-c", f"exec {line} --port 0"]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + READY_SECONDS
-    while not (home / ".podium" / "kubeconfig").exists():
+    while not list((home / ".podium").glob("**/kubeconfig")):
         assert process.poll() is None, f"{line} ended with {process.returncode}"
         assert time.monotonic() < deadline, f"{line} is not ready after {READY_SECONDS} s"
         time.sleep(0.1)

@@ -212,6 +212,34 @@ def test_large_jobs_have_colours_of_their_own(chromium: Browser, cluster: Cluste
     assert len(set(inks)) == len(inks) - 1
 
 
+async def test_on_a_phone_nothing_is_cut(chromium: Browser, cluster: Cluster) -> None:
+    """Long numbers in the boxes at the top, and long names of jobs beside and in their bars."""
+    await cluster.create(JOBS, job("finetune-" + "m" * 44, 1, 1))
+    written = """
+        window.written = [];
+        const real = CanvasRenderingContext2D.prototype.fillText;
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            const align = { left: 0, start: 0, center: 0.5, right: 1, end: 1 }[this.textAlign];
+            const left = x - align * this.measureText(text).width;
+            const right = left + this.measureText(text).width - this.canvas.clientWidth;
+            if (text.startsWith("finetune")) window.written.push([text, left, right]);
+            return real.call(this, text, x, y);
+        };
+    """
+    script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=written)["identifier"]
+    try:
+        logged_in(chromium, cluster, "timeline", width=390)
+        chromium.until("written.length")
+        for text, left, right in chromium.evaluate("written"):
+            assert left >= 0, text
+            assert right <= 0, text
+        chromium.evaluate("document.querySelector('.tile > .muted').textContent = '7,405 of 8,000'")
+        tile = "document.querySelector('.tile > .muted')"
+        assert chromium.evaluate(f"{tile}.scrollWidth <= {tile}.clientWidth")
+    finally:
+        chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
 def test_every_control_has_a_name(chromium: Browser, cluster: Cluster) -> None:
     nameless = """[...document.querySelectorAll('button, a, select, input, canvas, table')].filter((each) => {
       const label = each.getAttribute('aria-label') || each.textContent.trim() || each.labels?.[0]?.textContent;

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from podium.embedded.data_directory import DataDirectory, Lock, holder
+from podium.embedded.data_directory import DataDirectory, Lock, holder, in_use
 from podium.errors import StorageError
 
 LOG = "podium.log"
@@ -36,10 +36,7 @@ def start(words: list[str], directory: DataDirectory, timeout: float) -> int:
     """Starts `podium up` in the background; its pid, when it is ready.  Its log is in the data directory."""
     before = holder(directory)
     if before is not None:
-        by = f"podium (pid {before})" if before else "another podium"
-        raise StorageError(
-            f"{directory.path} is in use by {by}: stop it with podium down or choose another --name"
-        )
+        raise in_use(directory, before)
     Lock(directory).close()  # a directory that cannot be one of a cluster is known before anything is started
     directory.kubeconfig.unlink(missing_ok=True)  # it is written when the server is ready: its return is the sign
     path = directory.path / LOG

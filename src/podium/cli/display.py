@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -17,6 +18,7 @@ from podium.dialects.dialect import State
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta", "bright_green")
 _MARKS = {State.GOING: "…", State.DONE: "✓", State.FAILED: "✗"}
 _LAST_LINES = 4
+_TALL = 32  # lines of a terminal on which everything has room; of shorter ones the usual is 24
 
 
 class Display:
@@ -67,13 +69,16 @@ class Display:
 
     def _picture(self, picture: Picture, seconds: float) -> RenderableType:
         head = Text(f"podium demo, {seconds:.0f} s\n", style="bold")
-        return Group(
-            head, Text("\n".join(self._lines), style="dim"), Text(), self._map(picture), self._table(picture)
-        )
+        said = self._lines[-_LAST_LINES // 2 :] if self._short else self._lines
+        return Group(head, Text("\n".join(said), style="dim"), Text(), self._map(picture), self._table(picture))
+
+    @property
+    def _short(self) -> bool:
+        return self._console.size.height < _TALL
 
     def _map(self, picture: Picture) -> RenderableType:
-        """A row for each node, a cell for each GPU, in the colour of the workload that has it."""
-        rows = Table.grid(padding=(0, 1))
+        """A cell for each GPU, in the colour of who has it; two nodes beside each other if they fit."""
+        rows, shown = Table.grid(padding=(0, 1)), []
         for node, count in self._gpus.items():
             cells = Text()
             for pod in picture.pods:
@@ -81,12 +86,19 @@ class Display:
                     cells.append("■ " * pod.gpus, style=self._colour(pod.workload))
             free = count - len(cells) // 2
             cells.append("· " * max(0, free), style="dim")
-            rows.add_row(Text(node, style="dim"), cells)
+            shown.append((Text(node, style="dim"), cells))
+        wide = max((len(name) + len(cells) + 2 for name, cells in shown), default=0)
+        half = -(-len(shown) // 2) if 2 * wide <= self._console.size.width else len(shown)
+        for left, right in zip_longest(shown[:half], shown[half:], fillvalue=()):
+            rows.add_row(*left, *right)
         return rows
 
     def _table(self, picture: Picture) -> RenderableType:
         table = Table("", "WORKLOAD", "GPUS", "STATE", box=None, pad_edge=False)
+        ended = [each for each in picture.workloads if each.state is not State.GOING] if self._short else []
         for workload in picture.workloads:
+            if workload in ended:
+                continue
             held = sum(
                 pod.gpus
                 for pod in picture.pods
@@ -96,6 +108,10 @@ class Display:
             table.add_row(
                 _MARKS[workload.state], name, str(held or ""), Text(_sentence(workload), overflow="fold")
             )
+        for state in (State.DONE, State.FAILED):
+            names = [each.name.partition("/")[2] for each in ended if each.state is state]
+            if names:
+                table.add_row(_MARKS[state], Text(f"{len(names)} ended", style="dim"), "", ", ".join(names))
         return table
 
     def _colour(self, workload: str) -> str:

@@ -7,6 +7,7 @@ completion answer at once.  Errors that podium says on purpose are one sentence 
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 
@@ -15,7 +16,7 @@ import click
 from podium import __version__
 from podium.cli.exits import DONE, FAILED, WRONG_USAGE
 from podium.cli.options import Commands
-from podium.errors import ApiError, PodiumError, UsageError
+from podium.errors import ApiError, PodiumError, UsageError, why_unreadable
 
 _COMMANDS = (
     "cancel",
@@ -106,6 +107,11 @@ def run(arguments: list[str]) -> int:
     except PodiumError as error:
         stranger = isinstance(error, ApiError) and error.code == 401
         _complain(f"the server does not know who asks, by this kubeconfig: {error}" if stranger else str(error))
+        return FAILED
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise  # that is a bug: everything else is said where it comes up
+        _complain(f"not everything could be written: {why_unreadable(error)}")
         return FAILED
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from podium.errors import PodiumError, UsageError
+from podium.errors import PodiumError, UsageError, why_unreadable
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
@@ -45,7 +45,8 @@ def ask(address: str, kind: str, form: Any, query: dict[str, str]) -> Any:
         response: HTTPResponse = connection.getresponse()
         said = response.read()
     except (OSError, HTTPException) as error:
-        raise PodiumError(f"the dashboard at {where.netloc} does not answer: {error}") from None
+        why = why_unreadable(error) if isinstance(error, OSError) else str(error)
+        raise PodiumError(f"the dashboard at {where.netloc} does not answer: {why}") from None
     if response.status == 400:
         raise UsageError(said.decode().strip())
     if response.status != 200:

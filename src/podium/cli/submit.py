@@ -28,13 +28,15 @@ def submit(ctx: click.Context, asked: Asked, files: tuple[Path, ...], wait: bool
     """Create the objects of YAML files: jobs of any kind, queues, and what else a cluster takes.
 
     Fields that the server does not know are refused, so that a typing error does not go unseen.  What was created
-    is printed as KIND/NAME, for the other commands.
+    is printed as KIND/NAME, for the other commands.  A FILE of - is what comes in by the pipe.
     """
     from podium.cli.exits import DONE, FAILED, TIMED_OUT
     from podium.dialects.dialect import Progress, State
 
+    sources = [Path("/dev/stdin") if str(file) == "-" else file for file in files]
+
     async def work(client: AsyncClient) -> int:
-        made = await client.submit(*files)
+        made = await client.submit(*sources)
         for each in made:
             click.echo(each.qualified)
         code = DONE

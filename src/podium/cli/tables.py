@@ -32,16 +32,23 @@ def queue_answer(
     if form == "name":
         return "\n".join(f"{row.kind.lower()}/{row.name}" for row in rows)
     wide = form == "wide"
-    parts = [workload_table(rows, now, 0 if wide else width, with_namespace=with_namespace, wide=wide)]
+    if rows:
+        parts = [workload_table(rows, now, 0 if wide else width, with_namespace=with_namespace, wide=wide)]
+    else:
+        parts = [_nothing(queue, state, somewhere=not with_namespace)]
     parts.append(queue_table(queues))
     return "\n\n".join(part for part in parts if part)
+
+
+def _nothing(queue: str, state: str | None, *, somewhere: bool) -> str:
+    """That there is nothing of what was asked for: elsewhere there may be."""
+    which = {"R": "nothing runs", "PD": "nothing waits"}.get(state or "", "nothing runs and nothing waits")
+    return which + (f" in queue {queue}" if queue else "") + (" in this namespace: see -A" if somewhere else "")
 
 
 def workload_table(
     rows: Sequence[WorkloadRow], now: float, width: int, *, with_namespace: bool, wide: bool = False
 ) -> str:
-    if not rows:
-        return "nothing runs and nothing waits"
     headings = ["NAME", "KIND", "QUEUE", "ST", "GPUS", "PODS", "SINCE", "POS", "WHERE/WHY"]
     if with_namespace:
         headings.insert(0, "NAMESPACE")

@@ -33,7 +33,7 @@ def top(asked: Asked, interval: float, once: bool) -> None:
     async def picture(client: AsyncClient) -> str:
         model = await client.model()
         width = terminal_width()
-        queue = queue_answer(list_workloads(model), "", time.time(), width, with_namespace=True)
+        queue = queue_answer(list_workloads(model, asked.namespace), "", time.time(), width, with_namespace=True)
         return f"{nodes_answer(list_nodes(model), '', width)}\n\n{queue}"
 
     async def live(client: AsyncClient) -> None:

@@ -145,9 +145,10 @@ def up(
     else:
         shapes = [Shape(count=1 if nodes is None else nodes, gpus=gpus_per_node)]
         check_given(shapes[0], "--nodes")
+    asked = sum(shape.count for shape in shapes)
     if detach:
         pid = start(words_of(ctx, without=("detach", "merge_kubeconfig")), known.directory, START_SECONDS)
-        _greet_detached(known, pid, merge=merge_kubeconfig, dashboard=dashboard)
+        _greet_detached(known, pid, asked, merge=merge_kubeconfig, dashboard=dashboard)
         return
     set_up_logging(verbose, log_format)
     configuration = Configuration(config, alone=True)
@@ -167,7 +168,7 @@ def up(
 
     async def work(cluster: EmbeddedCluster, stop: asyncio.Event) -> int:
         async with AsyncExitStack() as stack:
-            _greet(cluster)
+            _greet(cluster, asked)
             if merge_kubeconfig:
                 _merge(cluster.kubeconfig)
             if watch is not None:
@@ -182,19 +183,26 @@ def up(
     ctx.exit(run_cluster(settings, work))
 
 
-def _greet(cluster: EmbeddedCluster) -> None:
-    click.echo(f"the cluster is ready: {counted(cluster.node_count, 'simulated node')}, API at {cluster.url}")
+def _greet(cluster: EmbeddedCluster, asked: int) -> None:
+    nodes = _counted(cluster.node_count, asked, "simulated node")
+    click.echo(f"the cluster is ready: {nodes}, API at {cluster.url}")
     click.echo(f"kubeconfig: {cluster.kubeconfig}")
     click.echo(f"try: kubectl --kubeconfig {cluster.kubeconfig} get nodes")
 
 
-def _greet_detached(known: NamedCluster, pid: int, *, merge: bool, dashboard: bool) -> None:
+def _counted(found: int, asked: int, what: str) -> str:
+    """How many nodes there are, and that some of them were not asked for this time."""
+    more = f" (more than {asked}: others are there from before)" if found > asked else ""
+    return counted(found, what) + more
+
+
+def _greet_detached(known: NamedCluster, pid: int, asked: int, *, merge: bool, dashboard: bool) -> None:
     from podium.cli.clusters import DEFAULT, look
     from podium.cli.dashboard import address_of
 
     status = look(known)
     flag = "" if known.name == DEFAULT else f" --name {known.name.removeprefix(f'{DEFAULT}-')}"
-    nodes = counted(status.nodes or 0, "node")
+    nodes = _counted(status.nodes or 0, asked, "node")
     click.echo(f"the cluster is ready in the background (pid {pid}): {nodes}, API at {status.server}")
     click.echo(f"kubeconfig: {status.kubeconfig}")
     if merge:

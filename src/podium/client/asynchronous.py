@@ -29,7 +29,7 @@ from podium.kube.changes import Document, Patch
 from podium.kube.client import Client as Calls
 from podium.kube.http_client import HttpTransport
 from podium.kube.kubeconfig import resolve
-from podium.kube.resources import CRONJOBS, JOBS, NODES, PODS
+from podium.kube.resources import CRONJOBS, JOBS, NODES, PODS, REPLICATIONCONTROLLERS
 from podium.kube.status import error_from_body
 from podium.kube.transport import Request, Transport
 from podium.kube.yaml_files import YamlText
@@ -277,13 +277,14 @@ class AsyncClient:
 
 def answer(model: Model, reference: Reference, document: Document, *, search: bool) -> Explanation:
     """Why one object waits."""
-    if reference.resource == NODES:
-        sentence = "a node waits for nothing: `podium nodes -o wide` shows what of it is free"
-        return Explanation(str(reference), "", "empty", sentence)
+    if not reference.resource.group and reference.resource not in (PODS, REPLICATIONCONTROLLERS):
+        of_nodes = ": `podium nodes -o wide` shows what of it is free" if reference.resource == NODES else ""
+        sentence = f"a {reference.resource.kind.lower()} waits for nothing{of_nodes}"
+        return Explanation(str(reference), reference.namespace, "empty", sentence)
     if reference.resource in model.world.queues:
         return explain_queue(model, reference.resource, document)
     target: Target = target_of(model, reference.resource, document)
-    if not target.tasks and not target.gangs:
+    if not target.tasks:
         said = own_words(reference.resource, document)
         if said:
             target = msgspec.structs.replace(target, absent=f"it has no pods: {said}")

@@ -48,6 +48,13 @@ class DataDirectory(msgspec.Struct, frozen=True):
         return self.path / "kubeconfig"
 
 
+def in_use(directory: DataDirectory, pid: int) -> StorageError:
+    """Another podium has it; a `pid` of 0 is unknown."""
+    by = f"podium (pid {pid})" if pid else "another podium"
+    stop = f"stop it with podium down --data-dir {directory.path}"
+    return StorageError(f"{directory.path} is in use by {by}: {stop}, or choose another --name or --data-dir")
+
+
 class Lock:
     """A held lock.  Close it last."""
 
@@ -63,10 +70,7 @@ class Lock:
             if pid is None:
                 continue  # it was only somebody asking, as `podium down` does
             os.close(self._descriptor)
-            by = f"podium (pid {pid})" if pid else "another podium"
-            raise StorageError(
-                f"{directory.path} is in use by {by}: stop it with podium down or choose another --data-dir"
-            )
+            raise in_use(directory, pid)
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 

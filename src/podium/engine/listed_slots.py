@@ -129,15 +129,12 @@ class ListedSlots:
     # --- places ------------------------------------------------------------------------------------------------
 
     def places_of(self, gang: Gang) -> dict[str, str]:
-        """The nodes of a gang's slots, by slot: reserved for them, or with their pods on them.
-
-        One that others are still leaving is not a place yet: it may go to somebody else.
-        """
+        """The nodes of a gang's slots, by slot: reserved for them, or with their pods on them."""
         nodes, tasks = self._cluster.nodes, gang.tasks.values()
         return {
             task.slot: nodes.name(task.row)
             for task in tasks
-            if task.slot and task.row >= 0 and task.state is not State.PIPELINED and nodes.live[task.row]
+            if task.slot and task.row >= 0 and nodes.live[task.row]
         }
 
     def on_node(self, node: str) -> Iterator[str]:

@@ -243,8 +243,8 @@ class Scheduler:
         if self._listed >= self.resources:
             for clash in self.clashes.take(now):
                 self._status_writer.clashed(clash, now)
-            self._status_writer.progress(now)
-            if self._turn is None:
+            if self._turn is None:  # within a turn the model also has what is only being tried
+                self._status_writer.progress(now)
                 self._status_writer.count_queues(now)
         return self._dispatcher.take(now)
 

@@ -47,7 +47,7 @@ from podium.kube.events import NORMAL, WARNING, Recorder, Regarding, regarding
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object
 from podium.queue_reasons import QUEUE_REPLACED
-from podium.reasons import GROUP_AWAITED, HELD, TIMED_OUT, Refusal, refuse
+from podium.reasons import GROUP_AWAITED, HELD, PROMISED, TIMED_OUT, Refusal, refuse
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +104,9 @@ class StatusWriter:
         """Takes in what a step of a turn decided and refused."""
         verdicts: dict[str, Verdict] = {}
         concerned: dict[str, None] = {}
+        promised: dict[
+            str, dict[str, str]
+        ] = {}  # by gang: tasks that get a place once others have left, and where
         phases: set[str] = set()
         acted_on: set[str] = set()  # gangs whose controllers wait for what was decided
         faults: list[QueueFault] = []
@@ -121,7 +124,10 @@ class StatusWriter:
                     if self._reported:
                         self._withdraw(cluster.tasks[decision.task])
                 case Nominate():
-                    concerned[cluster.tasks[decision.task].gang.id] = None
+                    of = cluster.tasks[decision.task].gang.id
+                    concerned[of] = None
+                    if decision.node:
+                        promised.setdefault(of, {})[decision.task] = decision.node
                 case Evict():
                     task = cluster.tasks[decision.task]
                     concerned[task.gang.id] = None
@@ -162,6 +168,8 @@ class StatusWriter:
                     task
                     for task in gang.tasks.values()
                     if task.state is State.PENDING
+                    and task.has_pod
+                    and task.id not in promised.get(id, ())
                     and not (task.gated and task.quota_gate is not QuotaGate.CLOSED)
                     and task.id not in self._world.refused
                 )
@@ -169,6 +177,9 @@ class StatusWriter:
                     event = not grouped or number < PODS_WITH_EVENTS
                     self._report_pod(task, verdict.refusal, now, event=event)
             self._report_held(gang, now)
+            for number, (waiter, node) in enumerate(promised.get(id, {}).items()):
+                event = number < PODS_WITH_EVENTS
+                self._report_pod(cluster.tasks[waiter], refuse(PROMISED, node=node), now, event=event)
 
     def _report_replaced(self, gang: Gang, now: float) -> None:
         """The queue that a gang names does not exist: its first pod says once which one serves instead."""

@@ -6,7 +6,7 @@ profile may let a group in with less, and it would only wait further on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from podium.core.model.model import HOLDING, Gang
 from podium.explain.model import Model
@@ -19,7 +19,7 @@ _MOST_NODES = 64
 _MOST_MORE = 64  # pods beyond those that make room for the minimum: others may be let in before
 
 
-def admission_ladders(model: Model, gangs: Sequence[Gang], causes: Sequence[Refusal]) -> Iterator[Ladder]:
+def admission_ladders(model: Model, gangs: Sequence[Gang], causes: Collection[Refusal]) -> Iterator[Ladder]:
     """Pods whose end makes room, where there can be enough, and more nodes."""
     for cause in causes:
         need = cause.numbers
@@ -51,7 +51,7 @@ def _ended(model: Model, gangs: Sequence[Gang], column: int, lacks: int) -> Iter
         lacks, least = lacks + amount, least + 1
     if lacks <= 0 < least:
         most = min(_MOST_MORE, len(pods) - least + 1)
-        yield Ladder("free", most, lambda size: ending(pods[: least + size - 1], where), hint=1)
+        yield Ladder("free", most, lambda size: ending(pods[: least + size - 1], where), hint=1, room=True)
 
 
 def _added(model: Model, column: int, resource: str, lacks: int) -> Iterator[Ladder]:
@@ -67,7 +67,8 @@ def _added(model: Model, column: int, resource: str, lacks: int) -> Iterator[Lad
         yield Ladder(
             "add nodes",
             _MOST_NODES - least + 1,
-            lambda size: more_nodes(like, document, [resource], least + size - 1),
+            lambda size: more_nodes(model, like, document, [resource], least + size - 1),
             hint=1,
             costly=True,
+            room=True,
         )

@@ -71,9 +71,9 @@ class Outcome(msgspec.Struct, frozen=True):
     evicts: int = 0
 
     @property
-    def causes(self) -> tuple[Refusal, ...]:
-        """What keeps it, each once: reasons that have no reason of their own."""
-        return tuple(dict.fromkeys(leaf for refusal in self.refusals for leaf in leaves(refusal)))
+    def causes(self) -> dict[Refusal, str]:
+        """What keeps it, each once, in words: reasons that have no reason of their own."""
+        return dict(leaf for refusal in self.refusals for leaf in leaves(refusal))
 
     @property
     def shape(self) -> frozenset[object]:
@@ -81,18 +81,18 @@ class Outcome(msgspec.Struct, frozen=True):
         return frozenset(cause.shape for cause in self.causes)
 
 
-def leaves(refusal: Refusal) -> Iterator[Refusal]:
-    """The causes of a refusal."""
+def leaves(refusal: Refusal) -> Iterator[tuple[Refusal, str]]:
+    """The causes of a refusal; in words with the number of nodes, where they are about nodes."""
     numbers = refusal.numbers
     if isinstance(numbers, Incomplete | HalfBound):
         yield from leaves(numbers.cause)
     elif isinstance(numbers, Places):
         for cause in numbers.causes:
-            yield cause.refusal
+            yield cause.refusal, f"{cause.nodes} {cause.refusal}"
         if not numbers.causes:
-            yield Refusal(FILTERED, FILTERED.numbers())
+            yield Refusal(FILTERED, FILTERED.numbers()), ""
     else:
-        yield refusal
+        yield refusal, str(refusal)
     for other in refusal.others:
         yield from leaves(other)
 

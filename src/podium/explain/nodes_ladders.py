@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import count, islice
 
 import numpy as np
 
@@ -19,8 +20,7 @@ from podium.explain.proposals import (
     Ladder,
     Proposal,
     choosing,
-    command_of,
-    delete_command,
+    commands_of,
     listed,
     nodes_ladder,
 )
@@ -32,11 +32,13 @@ from podium.reasons import CORDONED, DEVICE_MODEL, SELECTOR, TAINT, Refusal
 
 _SYSTEM = "node.kubernetes.io/"
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+# The mark of a node that podium plays, and what such a node says that runs its containers.
+_SIMULATED, _PLAYED = "podium.dev/simulated", "podium://simulated"
 _MOST_PLACES = 64
 
 
 def node_ladders(
-    model: Model, tasks: Sequence[Task], missing: int, causes: Sequence[Refusal], matching: Sequence[int]
+    model: Model, tasks: Sequence[Task], missing: int, causes: Collection[Refusal], matching: Sequence[int]
 ) -> Iterator[Ladder]:
     """Everything about nodes that may help tasks that find no place; rows in `matching` lack nothing but room."""
     task = tasks[0]
@@ -182,6 +184,9 @@ def _force_out(model: Model) -> Iterator[Ladder]:
     tasks = sorted(going(model), key=lambda task: task.name)
     if not tasks:
         return
+    where = {
+        f"{task.namespace}/{task.name}": model.cluster.nodes.name(task.row) for task in tasks if task.row >= 0
+    }
 
     def pick(pods: Sequence[str]) -> Proposal:
         commands, changes = [], []
@@ -191,13 +196,16 @@ def _force_out(model: Model) -> Iterator[Ladder]:
             if document.get("metadata", {}).get("finalizers"):
                 words = ["kubectl", "patch", "pod", name, "-n", namespace, "--type=merge"]
                 commands.append(shlex.join([*words, "-p", '{"metadata":{"finalizers":null}}']))
-            commands.append(f"{delete_command(namespace, [name])} --grace-period=0 --force")
-            changes.append(Delete(PODS, namespace, name))
+            gone = Delete(PODS, namespace, name)
+            commands += [f"{command} --grace-period=0 --force" for command in commands_of([gone])]
+            changes.append(gone)
         ends, those = ("is", "it") if len(pods) == 1 else ("are", "them")
         sentence = f"wait until {listed(pods)} {ends} gone, or end {those} now"
-        return Proposal("force out", len(pods), sentence, tuple(commands), tuple(changes), chosen=tuple(pods))
+        on = listed(list(dict.fromkeys(where[pod] for pod in pods)))
+        cause = f"{listed(pods)} {ends} still ending on {on}"
+        return Proposal("force out", len(pods), sentence, tuple(commands), tuple(changes), cause, tuple(pods))
 
-    yield choosing("force out", [f"{task.namespace}/{task.name}" for task in tasks], pick)
+    yield choosing("force out", list(where), pick, room=True)
 
 
 def _free(model: Model, tasks: Sequence[Task], missing: int, matching: Sequence[int]) -> Iterator[Ladder]:
@@ -226,7 +234,7 @@ def _free(model: Model, tasks: Sequence[Task], missing: int, matching: Sequence[
     )
     for each in others:
         where.setdefault(f"{each.namespace}/{each.name}", node(each.row))
-    yield Ladder("free", len(named), lambda size: pick(named[size - 1]), among=tuple(where), pick=pick)
+    yield Ladder("free", len(named), lambda size: pick(named[size - 1]), among=tuple(where), pick=pick, room=True)
 
 
 def ending(pods: Sequence[str], where: Mapping[str, str]) -> Proposal:
@@ -238,14 +246,9 @@ def ending(pods: Sequence[str], where: Mapping[str, str]) -> Proposal:
     nodes = sorted({where[pod] for pod in pods})
     have, those = ("has", "it") if len(pods) == 1 else ("have", "them")
     ended = f"wait until {counted(len(pods), 'pod')} on {listed(nodes)} {have} ended"
-    return Proposal(
-        "free",
-        len(pods),
-        f"{ended}, or delete {those}: {listed(pods)}",
-        tuple(delete_command(namespace, names) for namespace, names in by_namespace.items()),
-        tuple(Delete(PODS, namespace, name) for namespace, names in by_namespace.items() for name in names),
-        chosen=tuple(pods),
-    )
+    sentence = f"{ended}, or delete {those}: {listed(pods)}"
+    changes = tuple(Delete(PODS, namespace, name) for namespace, names in by_namespace.items() for name in names)
+    return Proposal("free", len(pods), sentence, commands_of(changes), changes, chosen=tuple(pods))
 
 
 def _add_nodes(model: Model, tasks: Sequence[Task], missing: int, *, with_models: bool) -> Iterator[Ladder]:
@@ -266,24 +269,35 @@ def _add_nodes(model: Model, tasks: Sequence[Task], missing: int, *, with_models
     document["status"]["capacity"] = dict(document["status"]["allocatable"])
     asked = [names[column] for column, _ in sorted(task.cls.request.pairs) if column != POD_COLUMN]
     most = min(_MOST_PLACES, max(1, missing) + 4)
-    yield Ladder("add nodes", most, lambda size: more_nodes(like, document, asked, size), hint=1, costly=True)
+    yield Ladder(
+        "add nodes",
+        most,
+        lambda size: more_nodes(model, like, document, asked, size),
+        hint=1,
+        costly=True,
+        room=True,
+    )
 
 
-def more_nodes(like: str, document: Document, asked: Sequence[str], size: int) -> Proposal:
-    """So many more nodes of the kind of one; `asked` are the resources for which it is."""
-    offered, base = document["status"]["allocatable"], f"{like}-more"
+def more_nodes(model: Model, like: str, document: Document, asked: Sequence[str], size: int) -> Proposal:
+    """So many more nodes of the kind of one; `asked` are the resources for which it is.
+
+    A command is given where podium plays the nodes.  Elsewhere a Node object without a machine would only draw
+    pods that nobody runs.
+    """
+    offered = document["status"]["allocatable"]
     shown = [f"{offered[name]} {name}" for name in asked]
     changes = []
-    for number in range(1, size + 1):
+    names = (f"{like}-more-{number}" for number in count(1))
+    for name in islice((name for name in names if model.document(NODES, "", name) is None), size):
         node = copy.deepcopy(document)
-        node["metadata"]["name"] = f"{base}-{number}"
-        node["metadata"]["labels"]["kubernetes.io/hostname"] = f"{base}-{number}"
+        node["metadata"]["name"] = node["metadata"]["labels"]["kubernetes.io/hostname"] = name
         changes.append(Create(NODES, "", node))
     return Proposal(
         "add nodes",
         size,
         f"add {counted(size, 'node')} like {like}, with {', '.join(shown)}",
-        tuple(command_of(each) for each in changes),
+        commands_of(changes) if _SIMULATED in document["metadata"]["annotations"] else (),
         tuple(changes),
     )
 
@@ -323,10 +337,15 @@ def like_node(model: Model, row: int) -> Document | None:
     if document is None:
         return None
     status = document.get("status") or {}
+    simulated = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") == _PLAYED
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": "", "labels": dict(document["metadata"].get("labels") or {})},
+        "metadata": {
+            "name": "",
+            "labels": dict(document["metadata"].get("labels") or {}),
+            "annotations": {_SIMULATED: "true"} if simulated else {},
+        },
         "spec": {"taints": list((document.get("spec") or {}).get("taints") or ())},
         "status": {
             "allocatable": dict(status.get("allocatable") or status.get("capacity") or {}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
 import msgspec
 
@@ -44,12 +45,15 @@ class Ladder(msgspec.Struct, frozen=True):
     among: tuple[str, ...] = ()
     pick: Callable[[Sequence[str]], Proposal] | None = None
     costly: bool = False  # asks for more hardware: others are looked for as well
+    room: bool = False  # makes room: the last to be done, or others that wait would take it meanwhile
 
 
-def choosing(what: str, among: Sequence[str], pick: Callable[[Sequence[str]], Proposal]) -> Ladder:
+def choosing(
+    what: str, among: Sequence[str], pick: Callable[[Sequence[str]], Proposal], *, room: bool = False
+) -> Ladder:
     """A change that is made to one thing after the other, the first first."""
     things = tuple(among)
-    return Ladder(what, len(things), lambda size: pick(things[:size]), among=things, pick=pick)
+    return Ladder(what, len(things), lambda size: pick(things[:size]), among=things, pick=pick, room=room)
 
 
 def named(resource: Resource) -> str:
@@ -58,28 +62,38 @@ def named(resource: Resource) -> str:
     return singular if resource.group in _KUBERNETES else f"{resource.plural}.{resource.group}"
 
 
-def command_of(change: Change) -> str:
-    """The kubectl command that writes a change."""
-    match change:
+def commands_of(changes: Iterable[Change]) -> tuple[str, ...]:
+    """The kubectl commands that write some changes: what is done alike to several objects is one command."""
+    return tuple(_command(list(alike)) for _, alike in groupby(changes, key=_whatever_its_name))
+
+
+def _whatever_its_name(change: Change) -> object:
+    if isinstance(change, Patch | Delete):
+        return msgspec.structs.replace(change, name="")
+    return type(change), change.resource, change.namespace
+
+
+def _command(alike: Sequence[Change]) -> str:
+    first = alike[0]
+    match first:
         case Create():
-            return f"echo {shlex.quote(json.dumps(change.document))} | kubectl create -f -"
+            documents = [each.document for each in alike if isinstance(each, Create)]
+            items = {"apiVersion": "v1", "kind": "List", "items": documents}
+            document = documents[0] if len(documents) == 1 else items
+            return f"echo {shlex.quote(json.dumps(document))} | kubectl create -f -"
         case Patch():
-            words = ["kubectl", "patch", named(change.resource), change.name, *_in(change.namespace)]
-            if change.subresource:
-                words.append(f"--subresource={change.subresource}")
-            return shlex.join([*words, "--type=merge", "-p", json.dumps(change.patch)])
+            subresource = [f"--subresource={first.subresource}"] if first.subresource else []
+            return _kubectl("patch", alike, *subresource, "--type=merge", "-p", json.dumps(first.patch))
         case Delete():
-            words = ["kubectl", "delete", named(change.resource), change.name, *_in(change.namespace)]
-            return shlex.join(words)
-    raise AssertionError(f"{change} is no change that is proposed")
+            return _kubectl("delete", alike)
+    raise AssertionError(f"{first} is no change that is proposed")
 
 
-def _in(namespace: str) -> Iterable[str]:
-    return ("-n", namespace) if namespace else ()
-
-
-def delete_command(namespace: str, names: Sequence[str]) -> str:
-    return shlex.join(["kubectl", "delete", "pod", *names, *_in(namespace)])
+def _kubectl(verb: str, alike: Sequence[Change], *flags: str) -> str:
+    first = alike[0]
+    names = (each.name for each in alike)
+    namespace = ("-n", first.namespace) if first.namespace else ()
+    return shlex.join(["kubectl", verb, named(first.resource), *names, *namespace, *flags])
 
 
 def listed(names: Sequence[str], at_most: int = 4) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
@@ -16,7 +16,7 @@ from podium.dialects.dialect import GangWish, QueueKind, Rewrite
 from podium.dialects.kubernetes.quantities import format_amount, read_amounts
 from podium.explain.documents import Document
 from podium.explain.model import Model
-from podium.explain.proposals import Ladder, Proposal, choosing, command_of, listed
+from podium.explain.proposals import Ladder, Proposal, choosing, commands_of, listed
 from podium.kube.changes import Create, Patch
 from podium.kube.resources import PODDISRUPTIONBUDGETS, PODS, RESOURCEQUOTAS, Resource
 from podium.kube.wire import PodDisruptionBudget
@@ -30,7 +30,7 @@ _MOST_UNITS = 2**50
 
 
 def other_ladders(
-    model: Model, gangs: Sequence[Gang], tasks: Sequence[Task], causes: Sequence[Refusal]
+    model: Model, gangs: Sequence[Gang], tasks: Sequence[Task], causes: Collection[Refusal]
 ) -> Iterator[Ladder]:
     """Everything but nodes that may help some gangs of which some tasks wait."""
     for cause in causes:
@@ -187,7 +187,7 @@ def _create_queue(model: Model, name: str, wanted: set[str]) -> Iterator[Ladder]
     for resource, kind in model.world.queues.items():
         if kind.make is not None and kind.id(name) in wanted:
             change = Create(resource, "", kind.make(name))
-            proposal = Proposal(f"queue {name}", 1, f"create queue {name}", (command_of(change),), (change,))
+            proposal = Proposal(f"queue {name}", 1, f"create queue {name}", commands_of([change]), (change,))
             yield Ladder(proposal.what, 1, lambda size, found=proposal: found)  # type: ignore[misc]
 
 
@@ -201,7 +201,7 @@ def _proposal(what: str, size: int, sentence: str, rewrite: Rewrite | None, caus
     if rewrite is None:
         return None
     written = (rewrite.written, *rewrite.also)
-    return Proposal(what, size, sentence, tuple(map(command_of, written)), (*written, *rewrite.follows), cause)
+    return Proposal(what, size, sentence, commands_of(written), (*written, *rewrite.follows), cause)
 
 
 # --- gangs -----------------------------------------------------------------------------------------------------
@@ -265,9 +265,12 @@ def _ungate(model: Model, gangs: Sequence[Gang]) -> Iterator[Ladder]:
     namespaces = {task.name: task.namespace for task in held}
 
     def pick(names: Sequence[str]) -> Proposal:
+        by_namespace: dict[str, list[str]] = {}
+        for name in names:
+            by_namespace.setdefault(namespaces[name], []).append(name)
         commands = (
-            shlex.join(["kubectl", "patch", "pod", name, "-n", namespaces[name], "--type=json", "-p", operation])
-            for name in names
+            shlex.join(["kubectl", "patch", "pod", *those, "-n", namespace, "--type=json", "-p", operation])
+            for namespace, those in by_namespace.items()
         )
         lifted = {"spec": {"schedulingGates": None}}
         return Proposal(
@@ -290,7 +293,7 @@ def _quota(model: Model, namespace: str, use: QuotaUse) -> Iterator[Ladder]:
         amount = format_amount(use.resource, use.hard + size)
         change = Patch(RESOURCEQUOTAS, namespace, use.quota, {"spec": {"hard": {use.resource: amount}}})
         sentence = f"raise {use.resource} of quota {use.quota} to {amount}"
-        return Proposal(f"quota {use.quota} {use.resource}", size, sentence, (command_of(change),), (change,))
+        return Proposal(f"quota {use.quota} {use.resource}", size, sentence, commands_of([change]), (change,))
 
     yield Ladder(
         f"quota {use.quota} {use.resource}", 4 * (use.need + use.used), at, hint=use.need + use.used - use.hard
@@ -325,7 +328,7 @@ def _budget(resource: Resource, document: Document) -> Ladder:
         cause = (
             f"pods of lower priority could make room, but budget {namespace}/{name} allows {allowed} disruptions"
         )
-        what, commands = f"budget {namespace}/{name}", (command_of(written),)
+        what, commands = f"budget {namespace}/{name}", commands_of([written])
         return Proposal(what, size, sentence, commands, (written, follows), cause)
 
     return Ladder(f"budget {namespace}/{name}", max(1, expected), at)

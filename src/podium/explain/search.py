@@ -8,7 +8,7 @@ that is proposed is larger than needed, and all of it has been tried as a whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb
 
 import msgspec
@@ -36,10 +36,16 @@ class Remedy(msgspec.Struct, frozen=True):
     """Changes that together unblock something, the smallest of their kinds."""
 
     steps: tuple[Proposal, ...]
+    causes: tuple[str, ...] = ()  # what was in the way that the refusal at the beginning does not say
 
     @property
     def sentence(self) -> str:
         return ", and ".join(step.sentence for step in self.steps)
+
+    @property
+    def kinds(self) -> frozenset[tuple[str, int, tuple[str, ...]]]:
+        """What is changed, in whichever order it was found."""
+        return frozenset((step.what, step.size, step.chosen) for step in self.steps)
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -50,6 +56,7 @@ class _Step(msgspec.Struct, frozen=True):
     ladder: Ladder
     size: int
     chosen: tuple[str, ...] = ()  # of kinds that are made to some of many things: to which
+    after: tuple[str, ...] = ()  # what showed only once the steps before had been made
 
     @property
     def proposal(self) -> Proposal:
@@ -75,17 +82,20 @@ class Search:
             following: list[tuple[tuple[_Step, ...], Outcome]] = []
             for steps, before in level[:BRANCHES]:
                 tried = {step.ladder.what for step in steps}
+                new = (text for cause, text in before.causes.items() if cause.shape not in outcome.shape)
+                came_up = tuple(islice(new, 1))  # the others are of nodes, and concern fewer
                 with self._model.changed(_changes(steps)):
                     ladders = list(self._ladders(before))
                 for ladder in ladders:
                     if ladder.what in tried or self._left <= 0 or len(found) >= REMEDIES:
                         continue
-                    grown = (*steps, _Step(ladder, ladder.most))
+                    grown = (*steps, _Step(ladder, ladder.most, after=came_up))
                     after = self._try(grown)
                     if after.reached:
                         remedy = self._smallest(grown, after)
                         costly = any(step.ladder.costly for step in grown)
-                        if remedy not in (known for _, known in found) and self._stands(remedy):
+                        known = [other.kinds for _, other in found]
+                        if remedy.kinds not in known and self._stands(remedy):
                             found.append((costly, remedy))
                     elif after.shape != before.shape or after.placed > before.placed:
                         following.append((grown, after))
@@ -149,7 +159,7 @@ class Search:
         while True:
             fewer = self._without_one(best)
             if fewer is None:
-                return Remedy(tuple(step.proposal for step in best))
+                return _remedy(best)
             best = fewer
 
     def _shrunk(self, steps: tuple[_Step, ...]) -> tuple[_Step, ...]:
@@ -158,7 +168,7 @@ class Search:
             rest = (*kept[:number], *kept[number + 1 :])
             if rest and self._try(rest).reached:
                 return self._shrunk(rest)
-            kept[number] = _Step(kept[number].ladder, self._least(kept, number))
+            kept[number] = msgspec.structs.replace(kept[number], size=self._least(kept, number), chosen=())
         return tuple(kept)
 
     def _without_one(self, steps: tuple[_Step, ...]) -> tuple[_Step, ...] | None:
@@ -168,7 +178,8 @@ class Search:
             if rest and self._try(rest).reached:
                 return rest
             for chosen in _fewer(step):
-                tried = (*steps[:number], _Step(step.ladder, len(chosen), chosen), *steps[number + 1 :])
+                other = msgspec.structs.replace(step, size=len(chosen), chosen=chosen)
+                tried = (*steps[:number], other, *steps[number + 1 :])
                 if self._left <= 0:
                     return None
                 if self._try(tried).reached:
@@ -193,6 +204,13 @@ class Search:
         return _halve(low, high, enough)
 
 
+def _remedy(steps: Sequence[_Step]) -> Remedy:
+    steps = sorted(steps, key=lambda step: step.ladder.room)
+    proposals = tuple(step.proposal for step in steps)
+    causes = dict.fromkeys(text for step in steps for text in (*step.after, step.proposal.cause) if text)
+    return Remedy(proposals, tuple(causes))
+
+
 def _changes(steps: Sequence[_Step]) -> list[Change]:
     return [change for step in steps for change in step.proposal.changes]
 
@@ -214,7 +232,9 @@ def _reordered(step: _Step, first: Sequence[str]) -> _Step:
     if not wanted or ladder.pick is None:
         return step
     order = (*wanted, *(name for name in ladder.among if name not in wanted))
-    return _Step(choosing(ladder.what, order, ladder.pick), step.size)
+    return msgspec.structs.replace(
+        step, ladder=choosing(ladder.what, order, ladder.pick, room=ladder.room), chosen=()
+    )
 
 
 def _fewer(step: _Step) -> Iterator[tuple[str, ...]]:

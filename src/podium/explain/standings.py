@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,6 +37,15 @@ class _Estate(NamedTuple):
     borrowed: NDArray[np.int64]
 
 
+class _Count(msgspec.Struct):
+    """The gangs of a queue: how many run and wait, and those that were not let in and wait without pods for what
+    they need at least."""
+
+    running: int = 0
+    waiting: int = 0
+    without_pods: list[Gang] = msgspec.field(default_factory=list)
+
+
 class Standings:
     """Queues and lines, for the profiles that are asked about."""
 
@@ -43,7 +53,7 @@ class Standings:
         self._model = model
         self._lines: dict[str, dict[str, list[Gang]]] = {}
         self._standing: dict[str, dict[str, Standing]] = {}
-        self._counts: dict[str, tuple[int, int]] | None = None
+        self._counts: dict[str, _Count] | None = None
         self._ownership: Ownership | None = None  # for as long as nobody changes the model
 
     def _read(self, profile: str) -> None:
@@ -86,6 +96,7 @@ class Standings:
             standing = self._standing[profile].get(queue.id)
         account = model.cluster.accounts.queues.get(queue.id) or Account()
         estate = self._estate(queue)
+        count = self._count().get(queue.id, _Count())
         if resources is None:
             held = {names[c] for c, n in (*account.allocated.items(), *account.waiting.items()) if n and c != PODS}
             resources = held | queue.capability.keys() | queue.deserved.keys()
@@ -94,6 +105,7 @@ class Standings:
             column = model.cluster.dimensions.find(name)
             used = account.allocated.get(column, 0) if column is not None else 0
             wanted = account.waiting.get(column, 0) if column is not None else 0
+            wanted += sum((gang.minimum_resources or {}).get(name, 0) for gang in count.without_pods)
             deserved = _part(standing.deserved, column) if standing is not None else None
             limit = _part(standing.limit, column) if standing is not None else None
             if deserved is None:
@@ -114,7 +126,6 @@ class Standings:
                     format_amount(name, over),
                 )
             )
-        running, waiting = self._count().get(queue.id, (0, 0))
         share = None if standing is None or not np.isfinite(standing.share) else round(standing.share, 3)
         weight, weights = (standing.weight, standing.weights) if standing is not None else (0, 0)
         return QueueStanding(
@@ -124,8 +135,8 @@ class Standings:
             weights,
             queue.open,
             tuple(rows),
-            running,
-            waiting,
+            count.running,
+            count.waiting,
             nodes=estate.nodes if estate is not None else None,
         )
 
@@ -147,17 +158,18 @@ class Standings:
                         borrowed[column] += amount
         return _Estate(len(rows), nodes.allocatable[rows].sum(axis=0), borrowed)
 
-    def _count(self) -> dict[str, tuple[int, int]]:
+    def _count(self) -> dict[str, _Count]:
         """Gangs that run and that wait, by queue."""
         if self._counts is None:
-            found: dict[str, list[int]] = {}
+            self._counts = {}
             for gang in self._model.cluster.gangs.values():
-                counts = found.setdefault(gang.queue, [0, 0])
-                if waits(gang):
-                    counts[1] += 1
-                elif gang.ready:
-                    counts[0] += 1
-            self._counts = {queue: (running, waiting) for queue, (running, waiting) in found.items()}
+                count = self._counts.setdefault(gang.queue, _Count())
+                if not waits(gang):
+                    count.running += bool(gang.ready)
+                    continue
+                count.waiting += 1
+                if not gang.tasks:
+                    count.without_pods.append(gang)
         return self._counts
 
 

@@ -74,7 +74,7 @@ def _waiting(
 def _sentence(
     model: Model, target: Target, gangs: Sequence[Gang], outcome: Outcome, remedies: Sequence[Remedy]
 ) -> str:
-    causes = dict.fromkeys(step.cause for each in remedies for step in each.steps if step.cause)
+    causes = dict.fromkeys(cause for each in remedies for cause in each.causes)
     if outcome.reached:
         where = listed(outcome.nodes) if outcome.nodes else "a node"
         if outcome.evicts:

@@ -21,6 +21,7 @@ from itertools import islice
 from podium.core.model.attributes import MINIMUM_FIELD, TOGETHER_FIELD
 from podium.core.model.model import HOLDING, PLACED, READY, Gang, MatchPolicy, State, SubGroupPolicy, Task
 from podium.core.model.subgroups import SubGroup, subgroups_of
+from podium.numbers import MOST_PARTNERS
 from podium.reasons import GROUP_INCOMPLETE, TOO_FEW, TOO_FEW_GROUPS, TOO_FEW_OF_ROLE, Refusal, refuse
 
 PROMISED = READY | {State.PIPELINED}
@@ -183,7 +184,11 @@ def incomplete(gang: Gang, awaited: Sequence[str], find: Find) -> Refusal:
     """Why a gang that has enough cannot start: those that it starts with have not."""
     unknown = frozenset(id for id in awaited if find(id) is None)
     field = gang.attributes.get(TOGETHER_FIELD, "")
-    return refuse(GROUP_INCOMPLETE, awaited=tuple(awaited), unknown=unknown, field=field)
+    first = (find(id) for id in awaited[:MOST_PARTNERS])
+    standing = tuple(
+        (len(each.tasks), each.ready, each.minimum) if each is not None else (0, 0, 0) for each in first
+    )
+    return refuse(GROUP_INCOMPLETE, awaited=tuple(awaited), unknown=unknown, field=field, standing=standing)
 
 
 def components(tied: Iterable[Gang], find: Find) -> Iterator[list[Gang]]:

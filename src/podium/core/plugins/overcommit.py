@@ -53,8 +53,9 @@ class Overcommit(Plugin):
             return None
         column = min(short, key=lambda each: names[each])
         need, total = float(wanted[column]), float(self._session.total[column])
-        free = max(0.0, total - float(self._used[column] + self._admitted[column]))
-        return refuse(NOT_ADMITTED, resource=names[column], need=need, free=free, total=total)
+        admitted = float(self._admitted[column])
+        free = max(0.0, total - float(self._used[column]) - admitted)
+        return refuse(NOT_ADMITTED, resource=names[column], need=need, free=free, total=total, admitted=admitted)
 
     def job_enqueued(self, gang: Gang) -> None:
         self._admitted += minimum_of(self._session, gang)

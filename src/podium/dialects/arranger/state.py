@@ -89,7 +89,7 @@ class Standing(msgspec.Struct, frozen=True):
     invalid: str = ""  # what is wrong with it
     terminating: bool = False
     schedule_state: str = ""
-    given_up: bool = False  # the scheduler tries no more
+    given_up: str = ""  # why the scheduler tries no more
     leader_placed: bool = False
     leader_up: bool = False
     leader_succeeded: bool = False
@@ -138,7 +138,7 @@ def signs(job: Standing) -> Iterator[tuple[Sign, str]]:
             f"{what}, and {job.ready} workers are ready of the {job.minimum} that must be",
         )
     if job.given_up:
-        yield Sign.GIVEN_UP, "the scheduler has given it up: see the condition Scheduled"
+        yield Sign.GIVEN_UP, job.given_up
     if job.leader_lost and not job.lost:
         yield Sign.PODS_LOST, "the leader has no place any longer"
     elif job.lost and (job.leader_lost or job.ready < job.minimum):

@@ -241,16 +241,17 @@ class TYJob(Object):
         return self.status.stage in FINISHED
 
     @property
-    def given_up(self) -> bool:
-        """Whether the scheduler tries no more.  Of a job that may wait for a larger node, it says that it does."""
+    def given_up(self) -> str:
+        """Why the scheduler tries no more; "" while it does, also of a job that may wait for a larger node."""
         found = self.scheduled
-        final = self.status.schedule_state == SCHEDULED_FAILED
-        return final and (found is None or found.reason != NEVER_FITS.code)
+        if self.status.schedule_state != SCHEDULED_FAILED or (found and found.reason == NEVER_FITS.code):
+            return ""
+        return (found.message if found is not None else "") or "the scheduler has given it up"
 
     @property
     def asks_for_nothing(self) -> bool:
         """Whether it needs no places, now or later.  One that runs is never given up."""
-        return self.over or (self.given_up and self.stage != RUNNING)
+        return self.over or (self.given_up != "" and self.stage != RUNNING)
 
 
 TYJOB = Definition(

@@ -35,6 +35,7 @@ class ContainerImage(View):
 
 class NodeSystemInfo(View):
     kubelet_version: str = ""
+    container_runtime_version: str = ""
 
 
 class NodeStatus(View):

@@ -37,7 +37,7 @@ export class TimelinePage {
     if (!this.store.hello || !this.root.isConnected) return;
     if (!changed.all && performance.now() < (this.drawnAt ?? 0) + 1000) return;
     this.drawnAt = performance.now();
-    this.inks = inks(["text", "muted", "grid", "axis", "wait", "good", "bad", ...Array.from({ length: SERIES }, (_, n) => `series${n}`)]);
+    this.inks = inks(["text", "raised", "muted", "grid", "axis", "wait", "good", "bad", ...Array.from({ length: SERIES }, (_, n) => `series${n}`)]);
     this.end = this.store.now();
     this.begin = Math.max(this.end - Number(this.range.value), Math.min(this.end - 60, this.#first()));
     this.#curves(this.use, LINES, 100, " %");
@@ -165,30 +165,31 @@ export class TimelinePage {
           context.fillRect(end - 3, middle - 6, 3, 12);
         }
       }
-      const label = `${row[J.name]}`;
-      context.font = "12px system-ui, sans-serif";
-      const needs = context.measureText(label).width;
-      const before = came - needs - 6;
-      context.textAlign = "left";
-      context.fillStyle = this.inks.text;
-      if (before > 0) context.fillText(label, before, middle);
-      else if (end + needs + 6 < width - RIGHT) context.fillText(label, end + 6, middle);
-      else {
-        context.fillStyle = row[J.started] && end - started > needs + 12 ? "#fff" : this.inks.text;
-        context.save();
-        if (row[J.started]) {
-          // A halo keeps the name readable on any ink.
-          context.lineWidth = 3;
-          context.strokeStyle = this.inks[this.store.ink(row[J.id])];
-          context.strokeText(label, Math.max(LEFT + 6, started + 6), middle);
-        }
-        context.fillText(label, Math.max(LEFT + 6, started + 6), middle);
-        context.restore();
-      }
+      this.#name(context, `${row[J.name]}`, middle, width, { came, started, end });
     });
     this.gantt.setAttribute("aria-label", `${count(rows.length)} jobs over time; the table below has the same.`);
     this.tables[1].replaceChildren(...rows.map((row) => line([row[J.name], this.store.queueName(row[J.queue]), number(row[J.gpus]), clock(row[J.created]),
       duration((row[J.started] || row[J.ended] || this.end) - row[J.created]), row[J.started] ? duration((row[J.ended] || this.end) - row[J.started]) : "–"])));
+  }
+
+  // A job's name before its bar, behind it, or on the longer part of it: where it has room, and shortened where it has none.
+  #name(context, name, middle, width, { came, started, end }) {
+    context.font = "12px system-ui, sans-serif";
+    context.textAlign = "left";
+    const line = started - came > end - started;  // it waited longer than it ran
+    const from = line ? came : started, to = line ? started : end;
+    const before = came - 6, after = width - RIGHT - end - 6, within = to - from - 12;
+    const room = [before, after, within].find((each) => each >= context.measureText(name).width) ?? Math.max(before, after, within);
+    const label = shortened(context, name, room), wide = context.measureText(label).width;
+    context.fillStyle = this.inks.text;
+    if (room === within) {
+      context.fillStyle = this.inks.raised;  // readable on every ink
+      if (line) {
+        context.fillRect(from + 4, middle - 7, wide + 4, 14);
+        context.fillStyle = this.inks.text;
+      }
+    }
+    context.fillText(label, room === before ? came - wide - 6 : room === after ? end + 6 : from + 6, middle);
   }
 
   #table(samples) {
@@ -198,6 +199,14 @@ export class TimelinePage {
     this.tables[0].replaceChildren(...samples.filter((_, at) => at % step === 0).reverse().map((row) =>
       line([clock(row[S.at]), percent(row[S.gpu]), percent(row[S.cpu]), percent(row[S.memory]), count(row[S.running]), count(row[S.waiting])])));
   }
+}
+
+// Names of jobs differ at their end: that stays.
+function shortened(context, text, room) {
+  const tail = text.slice(-5);
+  let label = text;
+  for (let kept = text.length - 6; kept > 0 && context.measureText(label).width > room; kept -= 1) label = `${text.slice(0, kept)}…${tail}`;
+  return label;
 }
 
 function legend(lines, unit = "") {
