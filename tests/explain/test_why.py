@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from podium.cli.explanations import text_of
 from podium.dialects.aibee.names import POOL
 from podium.dialects.arranger.names import TYJOBS
 from podium.dialects.paddle.names import TRAININGJOBS
@@ -13,7 +14,7 @@ from podium.explain.answers import Explanation
 from podium.explain.goal import Goal, try_out
 from podium.explain.listing import list_queues
 from podium.explain.queues import explain_queue
-from podium.explain.search import Search
+from podium.explain.search import LATE, SOON, Elapsed, Search, at_leisure
 from podium.explain.targets import Target, target_of
 from podium.explain.why import explain
 from podium.kube.resources import NODES, PODS, Resource
@@ -237,7 +238,7 @@ CASES = [
 ]
 
 
-def asked(objects: Objects, profile: str) -> tuple[Explanation, Target]:
+def asked(objects: Objects, profile: str, elapsed: Elapsed = at_leisure) -> tuple[Explanation, Target]:
     model = objects.model(profile)
     resource: Resource = PODGROUPS
     document = model.document(PODGROUPS, "default", "asked")
@@ -245,7 +246,7 @@ def asked(objects: Objects, profile: str) -> tuple[Explanation, Target]:
         resource, document = PODS, model.document(PODS, "default", "asked-0")
     assert document is not None
     target = target_of(model, resource, document)
-    return explain(model, target), target
+    return explain(model, target, elapsed=elapsed), target
 
 
 @pytest.mark.parametrize(("make", "says", "proposes", "profile"), CASES, ids=[case[0].__name__ for case in CASES])
@@ -405,6 +406,21 @@ def test_sizes_are_planned_when_somebody_asks_and_not_when_a_plan_is_due() -> No
     assert "needs 1 nvidia.com/gpu on one node" in answer.sentence
     assert "add 1 node like a" in answer.remedies[0].sentence
     assert model.cluster.planned["paddle"] == (NOW, model.cluster.elastic_changes)
+
+
+def test_a_search_that_takes_long_ends_with_what_it_has_found() -> None:
+    objects = Objects()
+    full(objects)
+    whole, _ = asked(objects, PROFILE)
+    assert len(whole.remedies) > 1
+    assert not whole.cut
+    soon, _ = asked(objects, PROFILE, elapsed=lambda: SOON)
+    assert soon.remedies == whole.remedies[:1]
+    assert not soon.cut
+    late, _ = asked(objects, PROFILE, elapsed=lambda: LATE)
+    assert late.remedies == ()
+    assert late.cut
+    assert "the search for what would help ended early" in text_of(late, NOW)
 
 
 def test_more_nodes_are_one_command_with_names_that_are_free() -> None:

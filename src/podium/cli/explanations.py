@@ -30,6 +30,9 @@ def text_of(answer: Explanation, now: float, width: int = 0) -> str:
         parts.append("\n".join(_remedies(answer.remedies, width)))
     elif answer.hint and answer.state == "waiting":
         parts.append(f"what to do: {answer.hint}")
+    if answer.cut:
+        what = "less may be enough" if answer.remedies else "something may help that has not been tried"
+        parts.append(f"the search for what would help ended early, as it takes long here: {what}")
     return "\n\n".join(parts)
 
 

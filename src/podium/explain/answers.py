@@ -108,6 +108,7 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
     queue: QueueStanding | None = None
     position: Position | None = None
     remedies: tuple[RemedyView, ...] = ()
+    cut: bool = False  # the search ended early: something else may help as well, or less be enough
 
 
 class WorkloadRow(msgspec.Struct, frozen=True, rename="camel"):

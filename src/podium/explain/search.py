@@ -3,6 +3,9 @@
 First every kind of change that the causes suggest is tried alone, as large as it goes.  Where none is enough, the
 causes that are left suggest what to add.  What helps is then made as small as it can be, step by step: nothing
 that is proposed is larger than needed, and all of it has been tried as a whole.
+
+On a large cluster a trial may take a tenth of a second.  So whoever asks may say how long the search has been
+going on: after a while what was found must do, and later nothing more is tried.
 """
 
 from __future__ import annotations
@@ -30,6 +33,15 @@ TRIALS = 400  # at most, for one question
 REMEDIES = 5
 BRANCHES = 6  # of changes that help in part, and are added to
 COMBINATIONS = 64  # of things that are looked through for a smaller choice
+# Seconds after which no further remedy is looked for: where one was found, and in any case.
+SOON, LATE = 0.5, 5.0
+
+Elapsed = Callable[[], float]  # seconds since the search was asked for
+
+
+def at_leisure() -> float:
+    """For who can wait until everything has been tried."""
+    return 0.0
 
 
 class Remedy(msgspec.Struct, frozen=True):
@@ -68,10 +80,11 @@ class _Step(msgspec.Struct, frozen=True):
 class Search:
     """One question: what would unblock a goal?"""
 
-    def __init__(self, model: Model, goal: Goal, trials: int = TRIALS) -> None:
+    def __init__(self, model: Model, goal: Goal, trials: int = TRIALS, elapsed: Elapsed = at_leisure) -> None:
         self._model = model
         self._goal = goal
         self._left = trials
+        self._elapsed = elapsed
         self._behind = _behind(model, goal)
 
     def remedies(self, outcome: Outcome) -> list[Remedy]:
@@ -87,7 +100,8 @@ class Search:
                 with self._model.changed(_changes(steps)):
                     ladders = list(self._ladders(before))
                 for ladder in ladders:
-                    if ladder.what in tried or self._left <= 0 or len(found) >= REMEDIES:
+                    cheap = any(not costly for costly, _ in found)
+                    if ladder.what in tried or self._spent(cheap) or len(found) >= REMEDIES:
                         continue
                     grown = (*steps, _Step(ladder, ladder.most, after=came_up))
                     after = self._try(grown)
@@ -103,6 +117,15 @@ class Search:
                 break
             level = following
         return [remedy for _, remedy in sorted(found, key=lambda each: each[0])]
+
+    def _spent(self, found: bool = False) -> bool:
+        """Whether nothing more is tried; where something was found that needs no hardware, sooner."""
+        return self._left <= 0 or self._elapsed() >= (SOON if found else LATE)
+
+    @property
+    def cut(self) -> bool:
+        """Whether there may be more that helps, or less that is enough."""
+        return self._spent()
 
     def _ladders(self, outcome: Outcome) -> Iterator[Ladder]:
         model, goal = self._model, self._goal
@@ -180,7 +203,7 @@ class Search:
             for chosen in _fewer(step):
                 other = msgspec.structs.replace(step, size=len(chosen), chosen=chosen)
                 tried = (*steps[:number], other, *steps[number + 1 :])
-                if self._left <= 0:
+                if self._spent():
                     return None
                 if self._try(tried).reached:
                     return tried
@@ -191,6 +214,8 @@ class Search:
         ladder = steps[number].ladder
 
         def enough(size: int) -> bool:
+            if self._elapsed() >= LATE:
+                return False
             return self._try([*steps[:number], _Step(ladder, size), *steps[number + 1 :]]).reached
 
         low, high = 0, steps[number].size  # not enough, enough

@@ -13,7 +13,7 @@ from podium.explain.answers import Explanation, Funnel, GangView, Member, NodesO
 from podium.explain.goal import Goal, Outcome, try_out
 from podium.explain.model import Model
 from podium.explain.proposals import listed
-from podium.explain.search import Remedy, Search
+from podium.explain.search import Elapsed, Remedy, Search, at_leisure
 from podium.explain.standings import Standings, waits
 from podium.explain.targets import Target
 from podium.kube.resources import PODS
@@ -23,8 +23,8 @@ from podium.reasons import Refusal
 _MEMBERS_SHOWN = 64
 
 
-def explain(model: Model, target: Target, *, search: bool = True) -> Explanation:
-    """Why a pod, a gang or a workload waits."""
+def explain(model: Model, target: Target, *, search: bool = True, elapsed: Elapsed = at_leisure) -> Explanation:
+    """Why a pod, a gang or a workload waits.  `elapsed` tells a long search when to end."""
     tasks = [task for task in target.tasks if task.state not in FINISHED]
     waiting = [task for task in tasks if task.state in (State.PENDING, State.RESERVED)]
     gangs = [gang for gang in target.gangs if waits(gang)]
@@ -41,13 +41,20 @@ def explain(model: Model, target: Target, *, search: bool = True) -> Explanation
     goal = Goal.of(model, [gang for gang in gangs if gang.profile == profile], waiting if target.pod else ())
     outcome = try_out(model, goal)
     remedies: list[Remedy] = []
+    cut = False
     if search and not outcome.reached:
-        remedies = Search(model, goal).remedies(outcome)
-    return _waiting(model, target, gangs, outcome, remedies)
+        tried = Search(model, goal, elapsed=elapsed)
+        remedies, cut = tried.remedies(outcome), tried.cut
+    return _waiting(model, target, gangs, outcome, remedies, cut)
 
 
 def _waiting(
-    model: Model, target: Target, gangs: Sequence[Gang], outcome: Outcome, remedies: Sequence[Remedy]
+    model: Model,
+    target: Target,
+    gangs: Sequence[Gang],
+    outcome: Outcome,
+    remedies: Sequence[Remedy],
+    cut: bool,
 ) -> Explanation:
     standings, first = Standings(model), gangs[0]
     queue = model.cluster.queues.get(first.queue)
@@ -68,6 +75,7 @@ def _waiting(
         else None,
         position=standings.position(first),
         remedies=tuple(RemedyView(each.sentence, each.commands) for each in remedies),
+        cut=cut,
     )
 
 

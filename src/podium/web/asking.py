@@ -1,8 +1,8 @@
 """Questions to the scheduler that runs: `podium why`, `queue` and `nodes`, answered from what it knows already.
 
 To read a large cluster takes longer than to answer.  But an answer is found by trying things out on the model
-(`explain/`), for up to a second, and the scheduler's own must neither change nor stand still for that.  So the
-process is copied as it is (`fork`, which shares all memory): the copy answers on a pipe and ends.
+(`explain/`), for some seconds at the most, and the scheduler's own must neither change nor stand still for that.
+So the process is copied as it is (`fork`, which shares all memory): the copy answers on a pipe and ends.
 """
 
 from __future__ import annotations
