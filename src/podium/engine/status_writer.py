@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Container, Hashable, Iterable, Iterator
 from itertools import islice
-from typing import Any, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -42,10 +42,11 @@ from podium.engine.queue_status import QueueStatus
 from podium.engine.recovery import would_come_again
 from podium.engine.world import World
 from podium.engine.write_queue import WriteQueue
-from podium.kube.changes import Change, Patch
+from podium.kube.changes import Change
 from podium.kube.events import NORMAL, WARNING, Recorder, Regarding, regarding
 from podium.kube.resources import PODS, Resource
 from podium.kube.wire import Object
+from podium.kube.writing import both_patches
 from podium.queue_reasons import QUEUE_REPLACED
 from podium.reasons import GROUP_AWAITED, HELD, PROMISED, TIMED_OUT, Refusal, refuse
 
@@ -404,7 +405,7 @@ class StatusWriter:
                 self._event(regarding(resource, obj), WARNING, "Unschedulable", str(verdict.refusal), now)
         patch = kind.patch(obj, gang, verdict, f"turn-{self._turns}", now)
         if kind.decided is not None:
-            patch = _both(patch, kind.decided(obj, gang, self._world.places_of(gang)))
+            patch = both_patches(patch, kind.decided(obj, gang, self._world.places_of(gang)))
         if patch is not None:
             self._writes.put(patch, urgent=urgent)
         return True
@@ -429,23 +430,6 @@ class StatusWriter:
         change = self._recorder.record(about, type, reason, message, now)
         if change is not None:
             self._writes.put(change)
-
-
-def _both(first: Patch | None, second: Patch | None) -> Patch | None:
-    """Two patches of one object as one."""
-    if first is None or second is None:
-        return first or second
-    assert first.subresource == second.subresource, "both are written to one place"
-    return msgspec.structs.replace(first, patch=_merged(first.patch, second.patch))
-
-
-def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """What both have; patches of one object are about different fields."""
-    both = dict(first)
-    for key, value in second.items():
-        known = both.get(key)
-        both[key] = _merged(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
-    return both
 
 
 def _status_of(gang: Gang, refusal: Refusal, now: float) -> _LastStatus:

@@ -67,6 +67,23 @@ def _same_item(desired: Any, current: Any) -> bool:
     return bool(desired == current)
 
 
+def both_patches(first: Patch | None, second: Patch | None) -> Patch | None:
+    """Two patches of one object as one."""
+    if first is None or second is None:
+        return first or second
+    assert first.subresource == second.subresource, "both are written to one place"
+    return msgspec.structs.replace(first, patch=_merged(first.patch, second.patch))
+
+
+def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """What both have; patches of one object are about different fields."""
+    both = dict(first)
+    for key, value in second.items():
+        known = both.get(key)
+        both[key] = _merged(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return both
+
+
 def count(number: int) -> int | None:
     """A counter as the wire has it: zero is left out."""
     return number or None
