@@ -148,6 +148,7 @@ def test_what_has_no_pods_says_so_in_its_own_words(kubeconfig: Path) -> None:
         assert podium.why(made).sentence.startswith("it has no pods: Aborted")
         podium.cancel(made)
         assert "a node waits for nothing" in podium.why("node/node-000").sentence
+        assert "queue Default owns 2 nodes" in podium.why("pool/Default").sentence, "though it has no object"
         template = {"spec": {**template["spec"], "nodeSelector": {"gen": "h200"}}}
         leader = {"name": "learner", "template": template}
         actors = [{"name": "actor", "counts": 1, "template": template}]

@@ -100,10 +100,18 @@ async def _get(client: Client, kind: Resource, namespace: str, name: str) -> tup
     try:
         document = await client.get(kind, where, name)
     except ApiError as error:
-        if error.code == 404:
+        if error.code != 404:
+            raise
+        if not _is_built_in(kind, name):
             return None
-        raise
+        document = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name, "uid": ""}}
     return Reference(kind, where, name, document["metadata"]["uid"]), document
+
+
+def _is_built_in(kind: Resource, name: str) -> bool:
+    """Whether it is a queue that is there without an object."""
+    of_kind = (each for dialect in speaking() for each in dialect.queues if each.resource == kind)
+    return any(each.id(name) in {queue.id for queue in each.built_in} for each in of_kind)
 
 
 async def resource_of(client: Client, document: Document) -> Resource:
