@@ -61,11 +61,11 @@ def test_what_a_task_counts_for(state: State) -> None:
     assert sums["waiting"] == (1000 if state is PENDING else 0)
 
 
-def test_a_gang_that_changes_its_queue_or_goes_takes_its_sums_along() -> None:
+def test_a_gang_that_changes_its_queue_takes_its_sums_along_and_one_that_goes_leaves_what_is_held() -> None:
     found = world()
     found.queue("other")
     found.gang("g")
-    put(found, "t", [RUNNING, RUNNING, PENDING])
+    tasks = put(found, "t", [RUNNING, RUNNING, PENDING])
     both = {"gangs": 1, "held": 2000, "waiting": 1000, "let_in": 0, "elastic": 2000}
     nothing = dict.fromkeys(both, 0)
     assert account(found) == both
@@ -75,6 +75,15 @@ def test_a_gang_that_changes_its_queue_or_goes_takes_its_sums_along() -> None:
     assert account(found, "other") == both
     assert cpu(found, found.cluster.accounts.namespaces["ns"]) == 2000
     found.cluster.remove_gang("ns/g")
+    held = {**nothing, "held": 2000}
+    assert account(found, "other") == nothing
+    assert account(found, "") == held, "its tasks are still there, and nothing of it is scheduled"
+    assert cpu(found, found.cluster.accounts.namespaces["ns"]) == 2000
+    found.cluster.put_stranger("ns/g", "other", "")
+    assert account(found, "") == nothing
+    assert account(found, "other") == held
+    for task in tasks:
+        found.cluster.remove_task(task.id)
     assert account(found, "other") == nothing
     assert cpu(found, found.cluster.accounts.namespaces["ns"]) == 0
 

@@ -14,7 +14,7 @@ from podium.engine.world import World
 from podium.kube.changes import Create, Patch, request_of
 from podium.kube.controller import Ticket
 from podium.kube.resources import EVENTS, PODS, Resource
-from podium.kube.wire import struct_of
+from podium.kube.wire import Object, struct_of
 from podium.schema.patches import merge_patch
 from tests.engine.stage import PROFILE
 
@@ -40,15 +40,19 @@ class Bare:
     def put(self, resource: Resource, document: Document) -> None:
         """Shows an object to the scheduler, with what a server would have filled in."""
         self._versions += 1
+        self.stored[resource, document["metadata"].get("name", "")] = document
+        self.scheduler.observe(resource, self._decode(resource, document))
+
+    def gone(self, resource: Resource, name: str) -> None:
+        self.scheduler.forget(resource, self._decode(resource, self.stored.pop((resource, name))))
+
+    def _decode(self, resource: Resource, document: Document) -> Object:
         metadata: Document = {"namespace": "default" if resource.namespaced else "", **document["metadata"]}
         metadata.setdefault("creationTimestamp", "2027-01-15T08:00:00Z")
         name = metadata.get("name", "")
         metadata |= {"uid": f"{resource.plural}/{name}", "resourceVersion": str(self._versions)}
-        whole = {**document, "metadata": metadata}
         view = self.world.views.get(resource) or struct_of(resource)
-        decoded = msgspec.json.decode(msgspec.json.encode(whole), type=view)
-        self.stored[resource, name] = document
-        self.scheduler.observe(resource, decoded)
+        return msgspec.json.decode(msgspec.json.encode({**document, "metadata": metadata}), type=view)
 
     def settle(self, seconds: float = 30.0) -> None:
         """Until nothing is due for a while."""

@@ -10,7 +10,7 @@ import pytest
 from bench.adversaries import KINDS
 from bench.population import node, node_name
 
-from podium.core.elastic.room import SessionRoom
+from podium.core.elastic.later import Later
 from podium.core.framework.session import Session
 from podium.core.plugins.give_up import GiveUp
 from podium.dialects import DIALECTS
@@ -278,6 +278,6 @@ def test_nobody_makes_room_for_a_job_that_never_fits(monkeypatch: pytest.MonkeyP
     resource = next(resource for resource, _ in KINDS["training_jobs"](10))
     for document in documents:
         steps.observe(resource, document)
-    calls = counting(monkeypatch, SessionRoom, "place_later")
+    calls = counting(monkeypatch, Later, "place_wanted")
     steps.run(12.0)
-    assert calls["place_later"] < 100
+    assert calls["place_wanted"] < 100

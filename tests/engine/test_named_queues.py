@@ -44,8 +44,9 @@ def stage() -> Bare:
     return bare
 
 
-def pod(bare: Bare, name: str, group: str = "", **annotations: str) -> None:
+def pod(bare: Bare, name: str, group: str = "", node: str = "", **annotations: str) -> None:
     spec: Document = {
+        "nodeName": node,
         "schedulerName": "volcano",
         "containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}],
     }
@@ -85,6 +86,27 @@ def test_what_another_api_holds_counts_for_everybody_in_the_queue() -> None:
     pod(bare, "elsewhere")
     bare.settle()
     assert sorted(bare.placed) == ["elsewhere", "pair-0", "pair-1"]
+
+
+@pytest.mark.parametrize("when", ["before its group is seen", "after its group is gone"])
+def test_what_a_gang_holds_counts_in_its_pods_queue_while_its_group_is_not_there(when: str) -> None:
+    bare = stage()
+    if when == "after its group is gone":
+        group(bare, "pair", 2)
+    for number in range(2):
+        pod(bare, f"pair-{number}", "pair" if when == "after its group is gone" else "", **{QUEUE_NAME: "limited"})
+    bare.settle()
+    assert len(bare.placed) == 2
+    for number in range(2):  # a controller writes their group on them, and its own watch is behind
+        pod(bare, f"pair-{number}", "pair", node="n", **{QUEUE_NAME: "limited"})
+    if when == "after its group is gone":
+        bare.gone(KUBERNETES_GROUPS, "pair")
+    bare.settle()
+    pod(bare, "late", **{QUEUE_NAME: "limited"})
+    pod(bare, "elsewhere")
+    bare.settle()
+    assert sorted(bare.placed) == ["elsewhere", "pair-0", "pair-1"]
+    assert bare.world.cluster.recount_accounts() == 0
 
 
 def test_the_group_goes_before_its_pods_and_the_oldest_pod_before_others() -> None:
@@ -188,4 +210,6 @@ def test_the_usual_queue_of_an_api_gives_way_to_names_that_go_before_it() -> Non
     assert queues.of_stranger("g") == "pool"
     assert queues.put_group("g", "") == "q", "its API has no queues now: the oldest member's word counts"
     queues.drop_member("young")
+    assert queues.of_stranger("g") == "q", "nothing goes before what its API may have: what its members name counts"
+    queues.drop_member("old")
     assert queues.of_stranger("g") == queues.of_stranger("nobody") == ""

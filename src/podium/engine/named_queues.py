@@ -70,9 +70,10 @@ class NamedQueues:
         return self._of(gang) if gang in self._objects else None
 
     def of_stranger(self, gang: str) -> str:
-        """The queue of a gang that is not there, by what goes before any that its API may have; "" for none."""
+        """The queue of a gang that is not there: what goes before any that its API may have, or else what its
+        members name; "" for none."""
         members = self._members.get(gang, {}).values()
-        return min((each for each in members if each.over), default=_NOBODY).queue
+        return min(members, key=lambda each: (not each.over, each), default=_NOBODY).queue
 
     def _of(self, gang: str) -> str:
         named, usual = self._objects[gang]

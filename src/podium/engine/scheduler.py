@@ -256,10 +256,9 @@ class Scheduler:
 
     def take_in_changes(self, most: int) -> bool:
         """Between two turns: the sums follow some of the gangs that have changed; whether there were any."""
-        changes = self._cluster.changes
-        if self._turn is not None or not changes.waiting:
+        if self._turn is not None or not self._cluster.changes.waiting:
             return False
-        changes.take_in(self._cluster.accounts, self._cluster.gangs, most)
+        self._cluster.take_in_changes(most)
         return True
 
     def next_wake(self, now: float) -> float | None:

@@ -22,6 +22,7 @@ from podium.core.model.model import HOLDING, PLACED, Gang, Mode, Phase, State, T
 from podium.core.model.resources import LIMIT, Dimensions
 
 Sums = dict[int, int]
+Gangs = Mapping[str, Gang]  # by id
 
 
 class Account:
@@ -99,8 +100,9 @@ class Accounts:
         self.equal_demand: dict[Demand, dict[str, Gang]] = {}
         self._demands: dict[str, Demand] = {}
 
-    def settle(self, changed: Iterable[Gang], known: dict[str, Gang]) -> None:
-        """Brings the sums up to date, given the gangs that changed and all that there are."""
+    def settle(self, changed: Iterable[Gang], known: Gangs, strangers: Gangs) -> None:
+        """Brings the sums up to date, given the gangs that changed, all that there are, and those that only tasks
+        name."""
         if self._width != self._dimensions.width:
             # A resource has got a name: minimums that spoke of it count from now on.
             self._width = self._dimensions.width
@@ -109,6 +111,8 @@ class Accounts:
             self._leave(gang.id)
             if known.get(gang.id) is gang:
                 self._enter(gang)
+            elif strangers.get(gang.id) is gang:
+                self._count_stranger(gang)
 
     def _leave(self, id: str) -> None:
         queue, namespace, profile = self._entered.pop(id, ("", "", ""))
@@ -129,13 +133,22 @@ class Accounts:
             _add(self.namespaces[namespace], account.allocated, -1)
             _add(self.profiles[queue, profile], account.allocated, -1)
 
-    def _enter(self, gang: Gang) -> None:
-        account = self.account(gang)
+    def _count_stranger(self, gang: Gang) -> None:
+        """A gang that was not seen, or is gone: it waits for nothing, and what its tasks hold is held all the same."""
+        held = Account()
+        held.allocated = self.account(gang).allocated
+        if held.allocated:
+            self._count_in(gang, held)
+
+    def _count_in(self, gang: Gang, account: Account) -> None:
         self._entered[gang.id] = (gang.queue, gang.namespace, gang.profile)
         self.gangs[gang.id] = account
         self.queues.setdefault(gang.queue, Account()).add(account, 1)
         _add(self.namespaces.setdefault(gang.namespace, {}), account.allocated, 1)
         _add(self.profiles.setdefault((gang.queue, gang.profile), {}), account.allocated, 1)
+
+    def _enter(self, gang: Gang) -> None:
+        self._count_in(gang, self.account(gang))
         pending, reserved = gang.counts[State.PENDING], gang.counts[State.RESERVED]
         if pending or reserved or gang.phase is Phase.PENDING or gang.size:
             self.active[gang.id] = gang

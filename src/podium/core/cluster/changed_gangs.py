@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from podium.core.cluster.accounts import Accounts
+from podium.core.cluster.accounts import Accounts, Gangs
 from podium.core.model.model import Gang
 
 
@@ -26,12 +26,12 @@ class GangChanges:
         self._readers.append(ChangedGangs(self.waiting))
         return self._readers[-1]
 
-    def take_in(self, accounts: Accounts, known: dict[str, Gang], most: int | None = None) -> None:
+    def take_in(self, accounts: Accounts, known: Gangs, strangers: Gangs, most: int | None = None) -> None:
         """The sums follow the gangs that have changed, or the first ones of them."""
         changed = list(islice(self.waiting, most))
         for gang in changed:
             del self.waiting[gang]
-        accounts.settle(changed, known)
+        accounts.settle(changed, known, strangers)
         for reader in self._readers:
             reader.note(changed)
 

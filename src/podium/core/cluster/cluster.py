@@ -147,13 +147,17 @@ class Cluster:
     def settle(self) -> None:
         """Before a session: what came since the last one is taken in, in one pass."""
         self.peers.settle(self.tasks.values())
-        self.changes.take_in(self.accounts, self.gangs)
+        self.take_in_changes()
+
+    def take_in_changes(self, most: int | None = None) -> None:
+        """The sums follow the gangs that have changed, or the first ones of them."""
+        self.changes.take_in(self.accounts, self.gangs, self._strangers, most)
 
     def settling(self, portion: int) -> Iterator[int]:
         """The same for whoever must not be held up: in portions of so many things, and how many each time."""
         yield from self.peers.settling(self.tasks.values(), portion)
         while len(self.changes.waiting) > portion:
-            self.changes.take_in(self.accounts, self.gangs, portion)
+            self.take_in_changes(portion)
             yield portion
         self.settle()
 
@@ -219,9 +223,10 @@ class Cluster:
     def put_stranger(self, id: str, queue: str, profile: str) -> None:
         """Where the tasks of a gang are at home, and whose they are, though it is not there."""
         gang = self._strangers.get(id)
-        if gang is not None:
+        if gang is not None and (gang.named_queue, gang.profile) != (queue, profile):
             self._enqueue(gang, queue)
             gang.profile = profile
+            gang.note()
 
     def put_task(self, facts: TaskFacts) -> Task:
         """A task as it is now.
@@ -433,9 +438,9 @@ class Cluster:
 
     def recount_accounts(self) -> int:
         """Counts all gangs anew; how many queues, namespaces and gangs were counted wrong."""
-        self.changes.take_in(self.accounts, self.gangs)
+        self.take_in_changes()
         afresh = Accounts(self.dimensions)
-        afresh.settle((), self.gangs)
+        afresh.settle(self._strangers.values(), self.gangs, self._strangers)
         wrong = self.accounts.differences(afresh)
         if wrong:
             self.accounts = afresh

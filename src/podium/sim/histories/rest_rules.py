@@ -120,7 +120,8 @@ class RestRules:
                 continue
             needed = max(1, gang.minimum - self._api.members_bound(gang.id)) if gang is not None else 1
             if gang is not None and quorum.counts_waiting_only(known):
-                needed = quorum.to_place(known)
+                # What it holds counts as free, so those who hold it need their places anew.
+                needed = quorum.to_place(known) + known.counts[State.RESERVED]
             if len(members) >= needed and self._fit_by_hand(members[:needed], cluster, known):
                 name = gang.name if gang is not None else members[0].name
                 self._fail("I7", f"{name} waits, and there is room for it")

@@ -97,8 +97,8 @@ class Standing:
         if mark is not None:
             return mark.id
         found = self._group_of(pod)
-        if found is None:  # what was in a group that is gone counts for no queue
-            return ""
+        if found is None:
+            return self._usual_queue(pod)
         return found[1].queue or next(filter(None, map(self._usual_queue, self._by_age(found[1].id))), "")
 
     def members(self, gang: str) -> list[Pod]:
@@ -177,9 +177,11 @@ class Standing:
     def _mark_of(self, pod: Pod) -> QueueMark | None:
         """The mark that says in which queue a pod is: its own, or the first of its group, of the templates where
         places are found before pods, and of the members by age."""
-        found = self._group_of(pod)
-        if found is None:
-            return self._mark(pod) if self.membership(pod) is None else None
+        found, membership = self._group_of(pod), self.membership(pod)
+        if found is None:  # what is in a group that is not there counts where its pods say
+            pods = self._by_age(membership.gang) if membership is not None else [pod]
+            named = sorted(filter(None, map(self._mark, pods)), key=lambda mark: not mark.over_usual)
+            return next(iter(named), None)
         group, gang = found
         if gang.queue and not gang.usual_queue:
             return None
