@@ -40,8 +40,9 @@ class Bare:
     def put(self, resource: Resource, document: Document) -> None:
         """Shows an object to the scheduler, with what a server would have filled in."""
         self._versions += 1
-        self.stored[resource, document["metadata"].get("name", "")] = document
-        self.scheduler.observe(resource, self._decode(resource, document))
+        decoded = self._decode(resource, document)
+        self.stored[resource, decoded.name] = document
+        self.scheduler.observe(resource, decoded)
 
     def gone(self, resource: Resource, name: str) -> None:
         self.scheduler.forget(resource, self._decode(resource, self.stored.pop((resource, name))))

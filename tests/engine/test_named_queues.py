@@ -210,6 +210,6 @@ def test_the_usual_queue_of_an_api_gives_way_to_names_that_go_before_it() -> Non
     assert queues.of_stranger("g") == "pool"
     assert queues.put_group("g", "") == "q", "its API has no queues now: the oldest member's word counts"
     queues.drop_member("young")
-    assert queues.of_stranger("g") == "q", "nothing goes before what its API may have: what its members name counts"
+    assert queues.of_stranger("g") == "q", "nothing goes before what its API may have"
     queues.drop_member("old")
     assert queues.of_stranger("g") == queues.of_stranger("nobody") == ""

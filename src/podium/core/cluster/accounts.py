@@ -134,7 +134,7 @@ class Accounts:
             _add(self.profiles[queue, profile], account.allocated, -1)
 
     def _count_stranger(self, gang: Gang) -> None:
-        """A gang that was not seen, or is gone: it waits for nothing, and what its tasks hold is held all the same."""
+        """A gang that was not seen, or is gone: it waits for nothing, and holds what its tasks hold."""
         held = Account()
         held.allocated = self.account(gang).allocated
         if held.allocated:
