@@ -163,6 +163,8 @@ class Allocate(Action):
         if not starting and holding.all_promised(session, tries):
             session.held_back.extend(each.statement for each in tries)
             return Outcome.HELD
+        if starting.issuperset(each.gang.id for each in tries):
+            return self._keep(session, tries, unschedulable)
         placed = [gang.ready + gang.waiting for gang in unit]  # with what is tentative
         outcome = Outcome.NOTHING
         failed = any(each.gang.fail_fast and each.refusal is not None for each in tries)

@@ -106,7 +106,7 @@ class Accounts:
         if self._width != self._dimensions.width:
             # A resource has got a name: minimums that spoke of it count from now on.
             self._width = self._dimensions.width
-            changed = [*known.values(), *changed]
+            changed = dict.fromkeys([*known.values(), *changed])
         for gang in changed:
             self._leave(gang.id)
             if known.get(gang.id) is gang:

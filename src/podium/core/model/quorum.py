@@ -346,7 +346,7 @@ def _groups(gang: Gang, known: Groups | None) -> Groups:
 
 def _enough_groups(gang: Gang, states: States, known: Groups | None) -> bool:
     """Whether enough sub-groups of each policy are whole."""
-    if not any(policy.minimum for policy in gang.policies):
+    if not gang.policies or not any(policy.minimum for policy in gang.policies):
         return True
     groups = _groups(gang, known)
     return all(
