@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ssl
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -534,6 +535,58 @@ async def test_streams_do_not_use_up_the_pool() -> None:
         async with transport.stream(watch) as one, transport.stream(watch) as two:
             assert await anext(aiter(one.lines())) == await anext(aiter(two.lines())) == b"hello"
             assert (await transport.request(POST)).status == 200
+        await transport.close()
+
+
+async def test_where_no_more_files_may_be_opened_the_oldest_stream_makes_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two connections and no more, and three who want one: all of them get on, in turn."""
+
+    async def behave(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        writer.write(chunked(b"hello\n", end=False) if seen.target.startswith("/watch") else answer())
+
+    loop = asyncio.get_running_loop()
+    connect = loop.create_connection
+
+    async def limited(*args: Any, **kwargs: Any) -> Any:
+        if len(getattr(transport, "_open")) >= 2:  # noqa: B009
+            raise OSError(errno.EMFILE, "Too many open files")
+        return await connect(*args, **kwargs)
+
+    monkeypatch.setattr(loop, "create_connection", limited)
+    async with ScriptedServer(behave) as server:
+        transport = HttpTransport(server.connection())
+        for _ in range(3):
+            async with AsyncExitStack() as stack:
+                streams = [
+                    await stack.enter_async_context(transport.stream(Request("GET", f"/watch-{number}")))
+                    for number in range(3)
+                ]
+                first, second, third = (aiter(each.lines()) for each in streams)
+                with pytest.raises(TransportError, match="too many open files: another request needed"):
+                    _ = [line async for line in first]
+                assert await anext(second) == await anext(third) == b"hello"
+                assert (await transport.request(POST)).status == 200
+                with pytest.raises(TransportError, match="too many open files: another request needed"):
+                    _ = [line async for line in second]
+                assert (await transport.request(POST)).status == 200, "the connection has been kept"
+                async with transport.stream(Request("GET", "/watch-4")) as fourth:
+                    assert await anext(aiter(fourth.lines())) == b"hello"
+        await transport.close()
+
+
+async def test_without_a_stream_that_could_end_it_says_that_there_are_too_many_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def never(*args: Any, **kwargs: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async with ScriptedServer(lambda *_: asyncio.sleep(0)) as server:
+        transport = HttpTransport(server.connection())
+        monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", never)
+        with pytest.raises(TransportError, match="cannot be reached: Too many open files"):
+            await transport.request(POST)
         await transport.close()
 
 

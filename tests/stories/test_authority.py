@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import socket
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -267,14 +266,13 @@ async def test_input_without_measure(cluster: Cluster, kubeconfig: Path, tmp_pat
 
 
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="there is no prlimit here")
-async def test_few_files(cluster: Cluster, kubeconfig: Path, tmp_path: Path) -> None:
-    """A limit of open files that is lower than podium would like: it is slower, and goes on."""
+@pytest.mark.parametrize("files", [40, 28])
+async def test_few_files(cluster: Cluster, kubeconfig: Path, tmp_path: Path, files: int) -> None:
+    """It may open fewer files than it watches kinds: it is slower, and goes on."""
     log = tmp_path / "log"
     async with field(cluster.server.kubeconfig) as some:
-        with replica(kubeconfig, log) as process:
-            await ready(log)
-            limited = ["prlimit", f"--pid={process.pid}", "--nofile=40:40"]
-            await asyncio.to_thread(subprocess.run, limited, check=True)
+        with replica(kubeconfig, log, files=files) as process:
+            await until(partial(said, log, "leading: "), "it leads")
             for number in range(3):
                 await served(some, f"few-{number}", 90.0)
                 await some.clear()

@@ -91,12 +91,16 @@ async def _prepare(plane: ControlPlane) -> None:
 
 
 @contextlib.contextmanager
-def replica(kubeconfig: Path, log: Path, *flags: str, elsewhere: bool = False) -> Iterator[Process]:
-    """`podium scheduler` with the chart's account and terms."""
+def replica(
+    kubeconfig: Path, log: Path, *flags: str, elsewhere: bool = False, files: int = 0
+) -> Iterator[Process]:
+    """`podium scheduler` with the chart's account and terms; `files`: it may open no more than that."""
     command = [sys.executable, "-m", "podium.cli.main", "scheduler", "--kubeconfig", str(kubeconfig)]
     command += [f"--leader-elect-resource-namespace={OWN}", "--listen-address=:0", *flags]
     if elsewhere:
         command = ["unshare", "--pid", "--fork", "--kill-child", *command]
+    if files:
+        command = ["prlimit", f"--nofile={files}:{files}", *command]
     with open(log, "ab") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
     try:

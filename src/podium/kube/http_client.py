@@ -12,6 +12,7 @@ The head of a request is made of two cached pieces around the target; nothing is
 from __future__ import annotations
 
 import asyncio
+import errno
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator
@@ -28,6 +29,10 @@ from podium.kube.transport import Request, Response, Stream
 # more of them done; with four times as many, the client's own work eats the gain.
 WIDTH = 64
 MAX_ANSWER = 256 << 20
+
+# What says that no further connection can be had, though the server may be well.
+_NO_FILES = (errno.EMFILE, errno.ENFILE)
+_CLOSING_SECONDS = 0.01  # after which the socket of a connection that gave way is closed
 
 # Shorter than the 90 s after which kube-apiserver closes an idle connection, so that we rarely write into a
 # connection that is being closed at the other end.
@@ -55,6 +60,7 @@ class HttpTransport:
         self._slots_taken = 0
         self._waiters: deque[asyncio.Future[HttpConnection | None]] = deque()
         self._open: set[HttpConnection] = set()
+        self._streams: dict[HttpConnection, None] = {}  # those of streams, the oldest first
         self._closed = False
 
     # --- the Transport interface ---------------------------------------------------------------------------
@@ -138,6 +144,7 @@ class HttpTransport:
     ) -> tuple[HttpConnection, HttpStream]:
         data = self._encode(request, identity)
         connection = await self._connect(loop, deadline)
+        self._streams[connection] = None
         timer = loop.call_at(deadline, self._give_up, connection)
         try:
             return connection, await connection.send_for_stream(data)
@@ -269,6 +276,7 @@ class HttpTransport:
     def _lost(self, connection: HttpConnection) -> None:
         """A connection ended.  One in use is released by its user; an idle one is dropped here."""
         self._open.discard(connection)
+        self._streams.pop(connection, None)
         if connection in self._idle:
             self._idle.remove(connection)
             self._slots_taken -= 1
@@ -283,13 +291,20 @@ class HttpTransport:
         generation = self._generation
         try:
             async with asyncio.timeout_at(deadline):
-                _, connection = await loop.create_connection(
-                    lambda: HttpConnection(loop, self._max_answer, self._lost),
-                    self._host,
-                    self._port,
-                    ssl=self._tls,
-                    server_hostname=server_name,
-                )
+                while True:
+                    try:
+                        _, connection = await loop.create_connection(
+                            lambda: HttpConnection(loop, self._max_answer, self._lost),
+                            self._host,
+                            self._port,
+                            ssl=self._tls,
+                            server_hostname=server_name,
+                        )
+                        break
+                    except OSError as error:
+                        if error.errno not in _NO_FILES or not self._give_way():
+                            raise
+                    await asyncio.sleep(_CLOSING_SECONDS)
         except ssl.SSLCertVerificationError as error:
             raise TransportError(f"{self._server} is not trusted: {error.verify_message}") from None
         except TimeoutError:
@@ -299,6 +314,16 @@ class HttpTransport:
         connection.generation = generation
         self._open.add(connection)
         return connection
+
+    def _give_way(self) -> bool:
+        """Where the process may open no more files, one connection makes room for the next: an idle one, or the
+        oldest stream.  Whoever read that begins again: all get their turns, and watches do not starve binds."""
+        connection = self._idle[0] if self._idle else next(iter(self._streams), None)
+        if connection is None:
+            return False
+        self._streams.pop(connection, None)
+        connection.fail(TransportError("too many open files: another request needed the connection"))
+        return True
 
     def _tls_context(self) -> ssl.SSLContext:
         certificate = self._identity.certificate if self._identity is not None else None
