@@ -336,6 +336,19 @@ def test_a_partner_that_was_bound_by_the_same_plan_counts(cast: Cast) -> None:
     assert quorum.satisfied(two)
 
 
+@pytest.mark.parametrize(("gangs", "created", "counted"), [(2, 0.0, 2), (1, 0.0, 0), (2, MADE + 1, 0)])
+@pytest.mark.parametrize("state", [PENDING, RESERVED])
+def test_a_whole_gang_counts_as_long_as_a_partner_waits_that_was_to_be_bound_with_it(
+    cast: Cast, state: State, gangs: int, created: float, counted: int
+) -> None:
+    both: dict[str, Any] = {"match": MatchPolicy.ONLY_WAITING}
+    one = cast.gang("one", RUNNING, RUNNING, together=("ns/two",), **both)
+    two = cast.gang("two", state, minimum=1, together=("ns/one",), created=created, **both)
+    cast.plans = {id: Plan(MADE, 2, gangs, "1.1") for id in cast.plans}
+    assert in_part(cast, one, two) == [counted, 0]
+    assert quorum.satisfied(one) == bool(counted)
+
+
 def test_what_was_counted_once_is_not_for_ever(cast: Cast) -> None:
     gang = cast.gang("g", RUNNING, PENDING, match=MatchPolicy.ONLY_WAITING)
     recovery, accounts = Recovery(cast.plans), cast.world.cluster.accounts

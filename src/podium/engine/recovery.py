@@ -99,11 +99,24 @@ def is_torn(group: Sequence[Gang], plans: Mapping[str, Plan], find: quorum.Find)
     return False
 
 
-def unfinished(gang: Gang, plans: Mapping[str, Plan]) -> set[str]:
-    """The plans of which some members are bound, and others wait that were there when they were made."""
-    found = {plan.id: plan for plan in _plans_of(gang, plans)}
-    bound = Counter(plan.id for plan in _plans_of(gang, plans))
-    return {id for id, plan in found.items() if bound[id] < plan.members and _older_waits(gang, plan.time)}
+def unfinished(group: Sequence[Gang], plans: Mapping[str, Plan]) -> set[str]:
+    """The plans of which some members are bound, and others wait that were there when they were made: members of
+    the same gang, or of one that was to be bound by the same plan and has none that is."""
+    found: set[str] = set()
+    known: dict[str, Plan] = {}
+    bound_by: dict[str, set[str]] = {}  # by plan: the gangs of which it has bound members
+    for gang in group:
+        bound = Counter(plan.id for plan in _plans_of(gang, plans))
+        for plan in {plan.id: plan for plan in _plans_of(gang, plans)}.values():
+            known[plan.id] = plan
+            bound_by.setdefault(plan.id, set()).add(gang.id)
+            if bound[plan.id] < plan.members and _older_waits(gang, plan.time):
+                found.add(plan.id)
+    for id, plan in known.items():
+        others = (gang for gang in group if gang.id not in bound_by[id])
+        if len(bound_by[id]) < plan.gangs and any(_older_waits(gang, plan.time) for gang in others):
+            found.add(id)
+    return found
 
 
 def _plans_of(gang: Gang, plans: Mapping[str, Plan]) -> Iterator[Plan]:
@@ -177,7 +190,7 @@ class Recovery:
         """Where only members count that wait, those count with whom one that waits still was to be bound."""
         if not by_waiting:
             return
-        ids = set().union(*(unfinished(each, self._plans) for each in group))
+        ids = unfinished(group, self._plans)
         for gang in by_waiting:
             self._in_part[gang] = sum(plan.id in ids for plan in _plans_of(gang, self._plans))
 
