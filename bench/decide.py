@@ -9,16 +9,13 @@ machine does not change them; the building of the cluster does not count.
 from __future__ import annotations
 
 import argparse
-import math
-import multiprocessing
-import resource
-import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from bench.measuring import GIB, exponent, measure
 from bench.report import Figure, Report, publish
 from podium.core.cluster.cluster import Cluster
 from podium.core.cluster.nodes import NodeFacts
@@ -32,7 +29,6 @@ from podium.core.plugins import BUILT_IN
 from podium.core.profiles.profile import Profile, read_profile
 from podium.reasons import PLUGIN, Refusal, refuse
 
-GIB = 1 << 30
 NOW = 1_000_000.0
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 DEFAULT = (("priority", "gang", "conformance"), ("overcommit", "drf", "predicates", "proportion", "nodeorder"))
@@ -151,9 +147,6 @@ def full(on: int, each: int, queue: str = "default", minimum: int = 0) -> Cluste
     return cluster
 
 
-# --- measuring -------------------------------------------------------------------------------------------------
-
-
 def decide(cluster: Cluster, by: Profile, kind: type, at_least: int) -> float:
     """CPU seconds of one cycle that must decide so much."""
     started = time.process_time()
@@ -163,31 +156,6 @@ def decide(cluster: Cluster, by: Profile, kind: type, at_least: int) -> float:
     if found < at_least:
         raise SystemExit(f"only {found} of {at_least} {kind.__name__} decisions: nothing was measured")
     return seconds
-
-
-def _in_process(job: Callable[[], float], answers: Any) -> None:
-    seconds = job()
-    answers.put((seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 / 1024))
-
-
-def measure(job: Callable[[], float], runs: int = 3) -> tuple[float, float]:
-    """Median seconds and largest memory in GiB of some runs, each in a fresh process."""
-    context = multiprocessing.get_context("fork")
-    results = []
-    for _ in range(runs):
-        answers = context.Queue()
-        process = context.Process(target=_in_process, args=(job, answers))
-        process.start()
-        process.join()
-        if process.exitcode:
-            raise SystemExit("a case failed")
-        results.append(answers.get())
-    return statistics.median(seconds for seconds, _ in results), max(memory for _, memory in results)
-
-
-def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """The slope of seconds over sizes, both as logarithms: 1 is linear growth."""
-    return statistics.linear_regression([math.log(s) for s in sizes], [math.log(t) for t in seconds]).slope
 
 
 # --- cases -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import sys
 import time
 from functools import partial
 
-from bench.decide import GIB, exponent, measure
+from bench.measuring import GIB, exponent, measure
 from bench.report import Figure, Report, publish
 from podium.core.cluster.cluster import Cluster
 from podium.core.cluster.nodes import NodeFacts

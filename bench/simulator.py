@@ -18,7 +18,7 @@ import resource
 import sys
 import time
 
-from bench.decide import exponent
+from bench.measuring import exponent
 from bench.report import Figure, Report, publish
 from podium.embedded.nodes.shapes import Shape
 from podium.runtime.configuration import default_profiles
