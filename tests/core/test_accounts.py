@@ -88,6 +88,18 @@ def test_a_gang_that_changes_its_queue_takes_its_sums_along_and_one_that_goes_le
     assert cpu(found, found.cluster.accounts.namespaces["ns"]) == 0
 
 
+def test_those_who_wait_for_a_group_that_is_not_there_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands may come one after the other, and none of them is placed before the group is there."""
+    found = world()
+    tasks = put(found, "t", [PENDING, PENDING], "nobody")
+    monkeypatch.setattr(Accounts, "account", None)
+    found.cluster.settle()
+    monkeypatch.undo()
+    found.cluster.remove_task(tasks[0].id)
+    found.cluster.settle()
+    found.cluster.validate()
+
+
 def test_two_gangs_of_a_queue_are_added() -> None:
     found = world()
     for name in ("g", "h"):

@@ -135,9 +135,9 @@ class Accounts:
 
     def _count_stranger(self, gang: Gang) -> None:
         """A gang that was not seen, or is gone: it waits for nothing, and holds what its tasks hold."""
-        held = Account()
-        held.allocated = self.account(gang).allocated
-        if held.allocated:
+        if gang.count(HOLDING):  # thousands may name a group that never comes: those that only wait cost nothing
+            held = Account()
+            held.allocated = self.account(gang).allocated
             self._count_in(gang, held)
 
     def _count_in(self, gang: Gang, account: Account) -> None:
