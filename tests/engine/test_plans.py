@@ -9,6 +9,7 @@ import pytest
 from podium.core.model import quorum
 from podium.core.model.decisions import Bind, Decision, Refuse
 from podium.core.model.model import Gang, MatchPolicy, State
+from podium.engine import recovery as recovering
 from podium.engine.recovery import (
     PATIENCE,
     Plan,
@@ -18,6 +19,7 @@ from podium.engine.recovery import (
     is_partially_bound,
     is_torn,
     read_plan,
+    unfinished,
     would_come_again,
     write_plan,
 )
@@ -349,11 +351,29 @@ def test_a_whole_gang_counts_as_long_as_a_partner_waits_that_was_to_be_bound_wit
     assert quorum.satisfied(one) == bool(counted)
 
 
+def test_plans_that_somebody_has_made_up_do_not_cost_their_square(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gangs = [cast.gang(f"g{number}", RUNNING, PENDING, created=MADE + 1) for number in range(300)]
+    plans = {f"ns/g{number}-0": Plan(MADE, 1, 9999, f"{number}.1") for number in range(300)}
+    looks = 0
+    waits_since = recovering._waits_since
+
+    def counting(gang: Gang) -> float | None:
+        nonlocal looks
+        looks += 1
+        return waits_since(gang)
+
+    monkeypatch.setattr(recovering, "_waits_since", counting)
+    assert not unfinished(gangs, plans)
+    assert looks <= 2 * len(gangs)
+
+
 def test_what_was_counted_once_is_not_for_ever(cast: Cast) -> None:
     gang = cast.gang("g", RUNNING, PENDING, match=MatchPolicy.ONLY_WAITING)
-    recovery, accounts = Recovery(cast.plans), cast.world.cluster.accounts
+    looking, accounts = Recovery(cast.plans), cast.world.cluster.accounts
     cast.plans["ns/g-0"] = Plan(MADE, 2, 1, "1.1")
     for waits, counted in ((True, 1), (False, 0)):
         cast.world.cluster.settle()
-        recovery.look(accounts.split if waits else {}, accounts.tied, cast.world.cluster.gangs.get)
+        looking.look(accounts.split if waits else {}, accounts.tied, cast.world.cluster.gangs.get)
         assert gang.bound_in_part == counted

@@ -112,9 +112,11 @@ def unfinished(group: Sequence[Gang], plans: Mapping[str, Plan]) -> set[str]:
             bound_by.setdefault(plan.id, set()).add(gang.id)
             if bound[plan.id] < plan.members and _older_waits(gang, plan.time):
                 found.add(plan.id)
+    # The longest waiting first: anybody can write plans, and thousands of them must not cost their square.
+    waiting = sorted((since, gang.id) for gang in group if (since := _waits_since(gang)) is not None)
     for id, plan in known.items():
-        others = (gang for gang in group if gang.id not in bound_by[id])
-        if len(bound_by[id]) < plan.gangs and any(_older_waits(gang, plan.time) for gang in others):
+        other = next((each for each in waiting if each[1] not in bound_by[id]), None)
+        if len(bound_by[id]) < plan.gangs and other is not None and other[0] <= plan.time:
             found.add(id)
     return found
 
@@ -134,10 +136,18 @@ def _last(gang: Gang, plans: Mapping[str, Plan], *, together: bool = False) -> f
 
 
 def _older_waits(gang: Gang, last: float | None) -> bool:
-    """Whether a member waits that was there when the plan was made.  A slot has no pod that could be bound."""
+    """Whether a member waits that was there when the plan was made."""
+    if last is None:
+        return False
+    since = _waits_since(gang)
+    return since is not None and since <= last
+
+
+def _waits_since(gang: Gang) -> float | None:
+    """When the oldest member came that waits.  A slot has no pod that could be bound."""
     waiting = (State.PENDING, State.RESERVED)
-    return last is not None and any(
-        task.has_pod and task.state in waiting and task.created <= last for task in gang.tasks.values()
+    return min(
+        (task.created for task in gang.tasks.values() if task.has_pod and task.state in waiting), default=None
     )
 
 
